@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Limits: every bound in one place, with the reason for its size. What the configuration can change says so.
+ */
+#pragma once
+
+/* Requests from callers */
+#define MRG_MAX_BODY                                                                                         \
+    (8u << 20) /* bytes of a request body unless `limits.body` says else: test payloads, not uploads */
+#define MRG_MAX_BODY_CEILING                                                                                 \
+    (256u << 20)            /* the most that `limits.body` may be: a body is held in memory whole */
+#define MRG_MAX_HEADERS 200 /* header fields of one request; more than any real caller sends */
+#define MRG_MAX_HEADER_BYTES                                                                                 \
+    (16u                                                                                                     \
+     << 10) /* request line and headers together, unless `limits.headers` says else; MHD's pool holds them */
+#define MRG_MAX_PATH (8u << 10) /* bytes of a raw request target */
+#define MRG_REQUEST_DEADLINE_MS                                                                              \
+    120000u /* receiving and answering one request, unless `limits.deadline` says else */
+#define MRG_RECEIVE_DEADLINE_MS                                                                              \
+    30000u                      /* the part of it for receiving headers and body: stops clients that drip */
+#define MRG_IDLE_TIMEOUT_S  60u /* a kept-alive connection without a request */
+#define MRG_MAX_CONNECTIONS 10000u /* open connections of one listener; a suspended request holds one */
+
+/* Replies */
+#define MRG_MAX_REPLY_BODY    (8u << 20) /* bytes of a reply body that an engine may make */
+#define MRG_MAX_REPLY_HEADERS 100        /* header fields of a reply */
+#define MRG_MAX_HEADER_VALUE  (8u << 10) /* bytes of one reply header value */
+
+/* Sessions */
+#define MRG_MAX_SESSION_NAME 128      /* bytes of a session's name: it stands in headers, paths and logs */
+#define MRG_MAX_SESSIONS     10000u   /* sessions at one time; past it the longest idle one goes */
+#define MRG_SESSION_IDLE_MS  3600000u /* an idle session other than `default` goes after an hour */
+#define MRG_MAX_SCENARIO                                                                                     \
+    (64u << 10) /* bytes of a scenario's context: it is shown to the model at each request */
+#define MRG_MAX_TURN_QUEUE        4096u /* requests waiting for one state's turn; more get 503 */
+#define MRG_MAX_SESSION_LISTENERS 64u   /* addresses of their own that sessions may hold */
+
+/* History */
+#define MRG_WINDOW 20u /* exchanges that the model is always shown (paper, section III-B) */
+#define MRG_WINDOW_STEP                                                                                      \
+    10u /* and how many more before the oldest of these go at once, so that cached prefixes live */
+#define MRG_MAX_WINDOW      200u        /* the most that `memory.window` may be */
+#define MRG_JOURNAL_ENTRIES 1000u       /* exchanges kept in the journal; evictions are counted */
+#define MRG_JOURNAL_BYTES   (32u << 20) /* and the bytes they may hold together */
+
+/* Conversations with a provider */
+#define MRG_MAX_LLM_REPLY      (16u << 20) /* bytes of a provider's HTTP reply */
+#define MRG_MAX_LLM_RETRIES    10          /* the most that `model.retries` may be */
+#define MRG_LLM_BACKOFF_MS     500u        /* first wait before a retry; doubles, with jitter */
+#define MRG_LLM_BACKOFF_MAX_MS 30000u      /* no single wait is longer, Retry-After included */
+#define MRG_LLM_CONNECT_MS     10000u      /* connecting to a provider */
+#define MRG_MAX_TOKENS_CEILING 65536       /* a doubled max_tokens stops here */
+
+/* Evidence */
+#define MRG_MAX_EVIDENCE_FILE  (4u << 20) /* bytes of one evidence file; larger ones are named as left out */
+#define MRG_MAX_EVIDENCE_FILES 5000u      /* files of one dependency's evidence */
+#define MRG_MAX_TRACE_LINE     (4u << 20) /* bytes of one line of a trace file */
+#define MRG_EVIDENCE_BUDGET    60000 /* tokens of a prompt's evidence unless `evidence.budget` says else */
+
+/* Cassettes and configuration */
+#define MRG_MAX_CASSETTE_LINE                                                                                \
+    (20u << 20) /* bytes of one line: a request and a reply at their largest, in base64 */
+#define MRG_MAX_CONFIG        (1u << 20) /* bytes of a configuration file */
+#define MRG_MAX_CONFIG_ERRORS 50         /* errors listed at once; the rest are counted */
+#define MRG_MAX_DEPENDENCIES  500u       /* dependencies of one server */
+
+/* Stopping */
+#define MRG_DRAIN_MS                                                                                         \
+    10000u /* requests in flight at SIGTERM may take so long, unless `limits.drain` says else */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Match: what of a request counts, for one dependency: which headers the model is shown, what is ignored when
+ * requests are compared, what is redacted, and which requests change state.
+ *
+ * Made from the configuration, immutable after that. Thread: any. All that a model is shown of a request
+ * counts in the comparison unless `cassette.ignore` names it, and nothing else does: two requests that are
+ * shown alike are equal.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/request.h"
+#include "util/hash.h"
+
+struct mrg_dependency_config;
+struct mrg_match;
+
+/* Fails on a path that cannot be parsed, with the path in the message. `config` must outlive the match. */
+enum mrg_err mrg_match_new(const struct mrg_dependency_config *config, struct mrg_match **ret_match,
+                           struct mrg_error *err);
+void mrg_match_free(struct mrg_match *match);
+
+/*
+ * Whether the model is shown this header: not transport noise (core/request.h), not in headers.hide. A
+ * mrg_header_filter_fn with ctx = match. Headers that the normal form implies are left out by the normal form
+ * itself.
+ */
+bool mrg_match_shows(void *match, const struct mrg_header *header);
+
+/*
+ * The same request (pointer) when nothing is to be redacted, else a redacted copy in the arena. Redacted
+ * values become "[redacted 1f2e3d4c]", the same for the same value and dependency, in every run. Body paths
+ * apply to JSON bodies and to forms (application/x-www-form-urlencoded, as one object of strings); `body`
+ * alone to any. A JSON body that cannot be taken apart (a key with \u0000) is redacted whole when there is a
+ * body path. `redact: [path]` replaces the whole path.
+ */
+const struct mrg_request *mrg_match_redact(const struct mrg_match *match, struct mrg_arena *arena,
+                                           const struct mrg_request *request);
+
+/*
+ * GET, HEAD and OPTIONS do not, all others do; `reads` and `writes` correct it; a route in both is a write.
+ */
+bool mrg_match_changes_state(const struct mrg_match *match, const struct mrg_request *request);
+
+/*
+ * The request as the comparison sees it: method, path, query (order of different keys does not count, that of
+ * one key's values does), shown headers (likewise) and body by value (util/json.h), without what is ignored.
+ * Equal requests have equal keys, on every machine. A multipart body is compared without its boundary, which
+ * clients choose at random. `request` is the redacted one, or one read back by mrg_request_parse. A small
+ * request costs about a microsecond.
+ */
+struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request);
+
+/*
+ * The first difference between two requests in the comparison's eyes, for people: `body.$.quantity: 2 here, 3
+ * recorded`; into buf. Returns how much differs: a distance that orders candidates (0: equal; other method or
+ * path weigh most). Slow: for misses only.
+ */
+unsigned mrg_match_diff(const struct mrg_match *match, const struct mrg_request *here,
+                        const struct mrg_request *recorded, struct mrg_buf *buf);

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The key is computed for every request, so nothing here builds a tree unless a path of `ignore` may name
+ * something in the body. All that is hashed is bytes or little-endian numbers: keys go into places, and
+ * places into files.
+ */
+#include "core/match_int.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "core/query.h"
+#include "util/json.h"
+#include "util/utf8.h"
+
+enum body_tag { TAG_NONE, TAG_JSON, TAG_TEXT, TAG_BINARY };
+
+/*
+ * A hash of text as the normal form shows it, so that what is read back from there has the same: wrong UTF-8
+ * is replaced.
+ */
+static struct mrg_hash128 shown_hash(struct mrg_slice text, uint64_t seed)
+{
+    if (mrg_utf8_valid(text))
+        return mrg_hash128_of(text.ptr, text.len, seed);
+    struct mrg_buf quoted, shown;
+    mrg_buf_init(&quoted, SIZE_MAX);
+    mrg_buf_init(&shown, SIZE_MAX);
+    mrg_json_append_string(&quoted, text);
+    mrg_json_unescape(&shown, mrg_buf_slice(&quoted));
+    struct mrg_hash128 hash = mrg_hash128_of(shown.data, shown.len, seed);
+    mrg_buf_done(&quoted);
+    mrg_buf_done(&shown);
+    return hash;
+}
+
+/* Sums do not depend on the order of different names; the index keeps that of one name's values. */
+static void add_pair(struct mrg_hash128 *sum, struct mrg_slice name, unsigned index, struct mrg_slice value)
+{
+    struct mrg_hash128 hash = shown_hash(value, shown_hash(name, index).low);
+    sum->low += hash.low;
+    sum->high += hash.high;
+}
+
+static struct mrg_hash128 query_sum(const struct mrg_match *match, struct mrg_slice query)
+{
+    struct mrg_hash128 sum = {0, 0};
+    if (query.len == 0)
+        return sum;
+    struct mrg_arena *arena = mrg_arena_new(0);
+    size_t count;
+    struct mrg_query_pair *pairs = mrg_query_read(arena, query, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!mrg_rules_query(&match->ignore, pairs[i].key))
+            add_pair(&sum, pairs[i].key, pairs[i].index, pairs[i].value);
+    }
+    mrg_arena_free(arena);
+    return sum;
+}
+
+bool mrg_match_counts(const struct mrg_match *match, const struct mrg_request *request,
+                      const struct mrg_header *header)
+{
+    return mrg_match_shows((void *)(uintptr_t)match, header) && !mrg_header_is_implied(request, header) &&
+           !mrg_rules_header(&match->ignore, header->name);
+}
+
+static void add_header(struct mrg_hash128 *sum, const struct mrg_request *request, size_t at,
+                       struct mrg_slice boundary)
+{
+    const struct mrg_header *header = &request->headers[at];
+    unsigned index = 0;
+    for (size_t i = 0; i < at; i++)
+        index += mrg_slice_eq(request->headers[i].name, header->name);
+    if (boundary.len == 0 || !mrg_slice_eq_str(header->name, "content-type")) {
+        add_pair(sum, header->name, index, header->value);
+        return;
+    }
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_multipart_append(&buf, header->value, boundary);
+    add_pair(sum, header->name, index, mrg_buf_slice(&buf));
+    mrg_buf_done(&buf);
+}
+
+static struct json_object *drop(void *ctx, struct json_object *node, bool *ret_remove)
+{
+    (void)ctx;
+    (void)node;
+    *ret_remove = true;
+    return NULL;
+}
+
+void mrg_match_drop_ignored(const struct mrg_match *match, struct json_object **tree)
+{
+    for (size_t i = 0; i < match->ignore.count; i++)
+        mrg_jpath_apply(match->ignore.items[i].path, tree, drop, NULL);
+}
+
+static struct mrg_hash128 json_hash(const struct mrg_match *match, struct mrg_slice text)
+{
+    struct json_object *tree = NULL;
+    if (!mrg_rules_may_apply(&match->ignore, text) || mrg_json_parse(text, &tree, NULL) != MRG_ERR_OK)
+        return mrg_json_hash(text);
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_match_drop_ignored(match, &tree);
+    mrg_json_append_tree(&buf, tree);
+    struct mrg_hash128 hash = mrg_json_hash(mrg_buf_slice(&buf));
+    json_object_put(tree);
+    mrg_buf_done(&buf);
+    return hash;
+}
+
+static struct mrg_hash128 bytes_hash(struct mrg_slice bytes, struct mrg_slice boundary)
+{
+    if (boundary.len == 0)
+        return mrg_hash128_of(bytes.ptr, bytes.len, 0);
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_multipart_append(&buf, bytes, boundary);
+    struct mrg_hash128 hash = mrg_hash128_of(buf.data, buf.len, 0);
+    mrg_buf_done(&buf);
+    return hash;
+}
+
+static enum body_tag body_hash(const struct mrg_match *match, const struct mrg_body *body,
+                               struct mrg_slice boundary, struct mrg_hash128 *ret_hash)
+{
+    if (body->kind == MRG_BODY_NONE || body->bytes.len == 0 || match->ignore.whole_body)
+        return TAG_NONE;
+    if (body->kind == MRG_BODY_JSON) {
+        *ret_hash = json_hash(match, body->bytes);
+        return TAG_JSON;
+    }
+    *ret_hash = bytes_hash(body->bytes, boundary);
+    return body->kind == MRG_BODY_TEXT ? TAG_TEXT : TAG_BINARY;
+}
+
+struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request)
+{
+    struct mrg_hash128 path = {0, 0}, headers = {0, 0}, body = {0, 0};
+    struct mrg_slice boundary = {NULL, 0};
+    if (request->body.kind == MRG_BODY_TEXT || request->body.kind == MRG_BODY_BINARY)
+        mrg_multipart_boundary(request, &boundary);
+    if (!match->ignore.parts[MRG_JPATH_PATH])
+        path = shown_hash(request->path, 0);
+    struct mrg_hash128 query = query_sum(match, request->query);
+    for (size_t i = 0; i < request->header_count; i++) {
+        if (mrg_match_counts(match, request, &request->headers[i]))
+            add_header(&headers, request, i, boundary);
+    }
+    uint64_t tag = body_hash(match, &request->body, boundary, &body);
+    uint64_t parts[10] = {
+        htole64(shown_hash(request->method, 0).low),
+        htole64(path.low),
+        htole64(path.high),
+        htole64(query.low),
+        htole64(query.high),
+        htole64(headers.low),
+        htole64(headers.high),
+        htole64(tag),
+        htole64(body.low),
+        htole64(body.high),
+    };
+    return mrg_hash128_of(parts, sizeof(parts), 0);
+}

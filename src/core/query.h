@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Query: the pairs of a raw query string as they are shown and compared.
+ *
+ * Keys and values are percent-decoded, + is a space; a piece whose decoded bytes are not UTF-8 stays as it
+ * was sent, so that what is shown can be read back. Thread: any; no state.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "util/arena.h"
+#include "util/buf.h"
+
+struct mrg_query_pair {
+    struct mrg_slice key;   /* as shown */
+    struct mrg_slice value; /* as shown; empty when there was no '=' */
+    unsigned index;         /* how many pairs before this one have the same key */
+};
+
+/* The pairs in the order sent, in the arena; *ret_count 0 and NULL when there are none. */
+struct mrg_query_pair *mrg_query_read(struct mrg_arena *arena, struct mrg_slice query, size_t *ret_count);
+
+/* Appends `key=value`, percent-encoded, an '&' before it when buf is not empty. */
+void mrg_query_append_pair(struct mrg_buf *buf, struct mrg_slice key, struct mrg_slice value);

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "core/jsontext.h"
+#include "core/limits.h"
+#include "core/reply.h"
+#include "util/base64.h"
+#include "util/json.h"
+
+#define STATUS_EXPECTED "an integer from 200 to 999"
+
+struct reading {
+    struct mrg_arena *arena;
+    struct mrg_reply *reply; /* what is being filled */
+    size_t header_room;      /* of reply->headers */
+    struct mrg_slice body;   /* raw value of the body's member; ptr NULL when absent */
+    const char *body_name;   /* which of the three it is */
+    bool status;             /* it was there */
+};
+
+static bool is_null(struct mrg_slice raw)
+{
+    return *raw.ptr == 'n';
+}
+
+static bool read_integer(struct mrg_slice raw, int max, int *ret_value)
+{
+    int value = 0;
+    if (raw.len == 0 || raw.len > 4)
+        return false;
+    for (size_t i = 0; i < raw.len; i++) {
+        if (raw.ptr[i] < '0' || raw.ptr[i] > '9')
+            return false;
+        value = 10 * value + (raw.ptr[i] - '0');
+    }
+    *ret_value = value;
+    return value <= max;
+}
+
+static enum mrg_err read_status(struct reading *reading, struct mrg_slice raw, struct mrg_error *err)
+{
+    int status;
+    if (!read_integer(raw, 999, &status) || status < 200)
+        return mrg_jsontext_expected(err, "\"status\"", raw, STATUS_EXPECTED);
+    reading->reply->status = status;
+    reading->status = true;
+    return MRG_ERR_OK;
+}
+
+/* RFC 9110 section 5.6.2. */
+static bool is_token(struct mrg_slice name)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alphanumeric && (c == '\0' || !strchr(others, c)))
+            return false;
+    }
+    return name.len > 0;
+}
+
+static bool has_control(struct mrg_slice value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.ptr[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+static enum mrg_err check_header(struct mrg_slice name, struct mrg_slice value, struct mrg_error *err)
+{
+    int len = (int)(name.len < 60 ? name.len : 60);
+    if (!is_token(name))
+        return mrg_error_set(err, MRG_ERR_INVALID,
+                             "header name \"%.*s\" has characters that a name cannot have", len, name.ptr);
+    if (has_control(value))
+        return mrg_error_set(err, MRG_ERR_INVALID, "the value of header \"%.*s\" has a control character",
+                             len, name.ptr);
+    if (value.len > MRG_MAX_HEADER_VALUE)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE,
+                             "the value of header \"%.*s\" has %zu bytes; expected at most %u", len, name.ptr,
+                             value.len, MRG_MAX_HEADER_VALUE);
+    return MRG_ERR_OK;
+}
+
+static struct mrg_slice trim(struct mrg_arena *arena, struct mrg_slice value)
+{
+    struct mrg_slice text = value;
+    while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t')) {
+        text.ptr++;
+        text.len--;
+    }
+    while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
+        text.len--;
+    if (text.len == value.len)
+        return value;
+    return (struct mrg_slice){mrg_arena_memdup(arena, text.ptr, text.len), text.len};
+}
+
+static enum mrg_err add_header(void *ctx, struct mrg_slice name, struct mrg_slice value,
+                               struct mrg_error *err)
+{
+    struct reading *reading = ctx;
+    struct mrg_reply *reply = reading->reply;
+    enum mrg_err code = check_header(name, value, err);
+    if (code)
+        return code;
+    if (reply->header_count == MRG_MAX_REPLY_HEADERS)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"headers\" has more than %d values",
+                             MRG_MAX_REPLY_HEADERS);
+    if (reply->header_count == reading->header_room) {
+        reading->header_room = reading->header_room ? 2 * reading->header_room : 4;
+        struct mrg_header *more = mrg_arena_alloc(reading->arena, reading->header_room * sizeof(*more));
+        if (reply->header_count > 0)
+            memcpy(more, reply->headers, reply->header_count * sizeof(*more));
+        reply->headers = more;
+    }
+    struct mrg_slice lower = mrg_jsontext_lower(reading->arena, name);
+    reply->headers[reply->header_count++] = (struct mrg_header){lower, trim(reading->arena, value)};
+    return MRG_ERR_OK;
+}
+
+static enum mrg_err drop_header(void *ctx, struct mrg_slice name, struct mrg_slice value,
+                                struct mrg_error *err)
+{
+    (void)ctx;
+    return check_header(name, value, err);
+}
+
+static enum mrg_err note_body(struct reading *reading, const char *name, struct mrg_slice raw,
+                              struct mrg_error *err)
+{
+    if (reading->body.ptr)
+        return mrg_error_set(err, MRG_ERR_INVALID,
+                             "%s stands beside %s; expected one of body, body_text and body_base64", name,
+                             reading->body_name);
+    reading->body = raw;
+    reading->body_name = name;
+    return MRG_ERR_OK;
+}
+
+static enum mrg_err read_unsure(struct reading *reading, struct mrg_slice raw, struct mrg_error *err)
+{
+    if (*raw.ptr != '"')
+        return mrg_jsontext_expected(err, "\"unsure\"", raw, "a string that says why");
+    reading->reply->unsure = mrg_jsontext_string(reading->arena, raw);
+    return MRG_ERR_OK;
+}
+
+/* gRPC status names are upper case; which of them exist is the later version's to know. */
+static enum mrg_err check_grpc_status(struct mrg_slice raw, struct mrg_error *err)
+{
+    int number;
+    if (*raw.ptr == '"' ? raw.len > 2 : read_integer(raw, 999, &number))
+        return MRG_ERR_OK;
+    return mrg_jsontext_expected(err, "\"grpc_status\"", raw,
+                                 "a status name such as \"ABORTED\" or a number");
+}
+
+static enum mrg_err check_details(struct mrg_slice raw, struct mrg_error *err)
+{
+    static const char expected[] = "an array of objects with \"@type\"";
+    if (*raw.ptr != '[')
+        return mrg_jsontext_expected(err, "\"grpc_details\"", raw, expected);
+    size_t cursor = 0;
+    struct mrg_slice item, type;
+    while (mrg_json_next_item(raw, &cursor, &item)) {
+        if (!mrg_json_member(item, "@type", &type) || *type.ptr != '"')
+            return mrg_jsontext_expected(err, "\"grpc_details\"", raw, expected);
+    }
+    return MRG_ERR_OK;
+}
+
+static enum mrg_err check_first(const char *what, struct mrg_slice raw, char first, const char *expected,
+                                struct mrg_error *err)
+{
+    return *raw.ptr == first ? MRG_ERR_OK : mrg_jsontext_expected(err, what, raw, expected);
+}
+
+/* Members of later versions. */
+static enum mrg_err check_later(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
+                                struct mrg_error *err)
+{
+    if (mrg_slice_eq_str(key, "grpc_status"))
+        return check_grpc_status(raw, err);
+    if (mrg_slice_eq_str(key, "grpc_message"))
+        return check_first("\"grpc_message\"", raw, '"', "a string", err);
+    if (mrg_slice_eq_str(key, "grpc_details"))
+        return check_details(raw, err);
+    if (mrg_slice_eq_str(key, "trailers"))
+        return mrg_jsontext_pairs(reading->arena, "\"trailers\"", raw, drop_header, reading, err);
+    if (mrg_slice_eq_str(key, "messages"))
+        return check_first("\"messages\"", raw, '[', "an array", err);
+    return check_first("\"state\"", raw, '{', "an object, the changes to the state as a merge patch", err);
+}
+
+static bool is_later(struct mrg_slice key)
+{
+    static const char *const names[] = {"grpc_status", "grpc_message", "grpc_details",
+                                        "trailers",    "messages",     "state"};
+    for (size_t i = 0; i < MRG_ARRAY_LEN(names); i++) {
+        if (mrg_slice_eq_str(key, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static enum mrg_err read_member(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
+                                struct mrg_error *err)
+{
+    if (mrg_slice_eq_str(key, "status"))
+        return read_status(reading, raw, err);
+    if (mrg_slice_eq_str(key, "body"))
+        return note_body(reading, "\"body\"", raw, err);
+    if (mrg_slice_eq_str(key, "headers"))
+        return is_null(raw)
+                   ? MRG_ERR_OK
+                   : mrg_jsontext_pairs(reading->arena, "\"headers\"", raw, add_header, reading, err);
+    if (mrg_slice_eq_str(key, "unsure"))
+        return is_null(raw) ? MRG_ERR_OK : read_unsure(reading, raw, err);
+    if (mrg_slice_eq_str(key, "body_text"))
+        return is_null(raw) ? MRG_ERR_OK : note_body(reading, "\"body_text\"", raw, err);
+    if (mrg_slice_eq_str(key, "body_base64"))
+        return is_null(raw) ? MRG_ERR_OK : note_body(reading, "\"body_base64\"", raw, err);
+    if (is_later(key))
+        return is_null(raw) ? MRG_ERR_OK : check_later(reading, key, raw, err);
+    return mrg_error_set(err, MRG_ERR_INVALID,
+                         "unknown member \"%.*s\"; expected \"status\", \"headers\", \"body\" or \"unsure\"",
+                         (int)(key.len < 60 ? key.len : 60), key.ptr);
+}
+
+static enum mrg_err read_body(struct reading *reading, struct mrg_error *err)
+{
+    struct mrg_body *body = &reading->reply->body;
+    struct mrg_slice raw = reading->body;
+    if (!raw.ptr)
+        return MRG_ERR_OK;
+    bool member_is_body = mrg_slice_eq_str(mrg_slice_of(reading->body_name), "\"body\"");
+    if (member_is_body && (*raw.ptr != '"' || !mrg_reply_says_text(reading->reply))) {
+        *body = (struct mrg_body){MRG_BODY_JSON, mrg_jsontext_minified(reading->arena, raw)};
+    } else if (*raw.ptr != '"') {
+        return mrg_jsontext_expected(err, reading->body_name, raw, "a string");
+    } else if (mrg_slice_eq_str(mrg_slice_of(reading->body_name), "\"body_base64\"")) {
+        body->kind = MRG_BODY_BINARY;
+        if (!mrg_base64_decode(reading->arena, mrg_jsontext_string(reading->arena, raw), &body->bytes))
+            return mrg_jsontext_expected(err, reading->body_name, raw, "base64 with padding");
+    } else {
+        *body = (struct mrg_body){MRG_BODY_TEXT, mrg_jsontext_string(reading->arena, raw)};
+    }
+    if (body->bytes.len > MRG_MAX_REPLY_BODY)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "the body has %zu bytes; expected at most %u",
+                             body->bytes.len, MRG_MAX_REPLY_BODY);
+    return MRG_ERR_OK;
+}
+
+enum mrg_err mrg_reply_parse(struct mrg_arena *arena, struct mrg_slice text, struct mrg_reply *ret_reply,
+                             struct mrg_error *err)
+{
+    struct mrg_reply reply = {.body = {MRG_BODY_NONE, MRG_SLICE("")}, .unsure = MRG_SLICE("")};
+    struct reading reading = {.arena = arena, .reply = &reply};
+    enum mrg_err code = mrg_json_check(text, err);
+    if (code)
+        return code;
+    while (text.len > 0 && strchr(" \t\r\n", *text.ptr)) {
+        text.ptr++;
+        text.len--;
+    }
+    if (*text.ptr != '{')
+        return mrg_jsontext_expected(err, "the reply", text, "a JSON object with \"status\"");
+    size_t cursor = 0;
+    struct mrg_slice key, raw;
+    while (!code && mrg_json_next(text, &cursor, &key, &raw))
+        code = read_member(&reading, key, raw, err);
+    if (!code && !reading.status && reply.unsure.len == 0)
+        code = mrg_jsontext_expected(err, "\"status\"", (struct mrg_slice){NULL, 0}, STATUS_EXPECTED);
+    if (!code)
+        code = read_body(&reading, err);
+    if (!code)
+        *ret_reply = reply;
+    return code;
+}
