@@ -1,0 +1,3 @@
+package store
+
+const limit = 404

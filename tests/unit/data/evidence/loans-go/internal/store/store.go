@@ -1,0 +1,6 @@
+package store
+
+import "net/http"
+
+// Show answers one loan.
+func Show(w http.ResponseWriter, r *http.Request) { w.WriteHeader(limit) }

@@ -1,0 +1,2 @@
+def slip(loan_id):
+    return f"Loan {loan_id}"
