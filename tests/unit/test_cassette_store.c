@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cassette_help.h"
+
+#include <pthread.h>
+
+#include "core/limits.h"
+#include "engines/cassette_miss.h"
+#include "engines/cassette_store.h"
+#include "sample.h"
+
+static int set_up(void **state)
+{
+    static struct help help;
+    help_init(&help);
+    *state = &help;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    help_done(*state);
+    return 0;
+}
+
+static enum mrg_err put(struct mrg_cassette_store *store, struct mrg_arena *arena, const char *text,
+                        bool *ret_replaced, struct mrg_error *err)
+{
+    struct mrg_cassette_line line;
+    size_t column;
+    if (mrg_cassette_line_parse(arena, mrg_slice_of(text), &line, &column, err))
+        fail_msg("%s: %s", text, err->message);
+    return mrg_cassette_store_put(store, &line, ret_replaced, err);
+}
+
+static void put_ok(struct mrg_cassette_store *store, struct mrg_arena *arena, const char *text)
+{
+    struct mrg_error err;
+    if (put(store, arena, text, NULL, &err))
+        fail_msg("%s: %s", text, err.message);
+}
+
+static const char rich[] =
+    "{\"at\":\"00000000000000bb\",\"nth\":1,\"dep\":\"inventory\",\"req\":{\"method\":\"POST\",\"path\":\"/"
+    "x\",\"query\":{\"a\":\"1\"},"
+    "\"headers\":{\"x-a\":\"1\"},\"body\":{\"b\":2.50,\"a\":1}},\"rep\":{\"status\":201,\"headers\":{"
+    "\"location\":\"/x/1\",\"set-cookie\":"
+    "[\"a\",\"b\"]},\"body\":{ \"id\": 1.50 }},\"by\":{\"model\":\"m\",\"evidence\":\"abc\"}}";
+
+static void test_find(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    put_ok(store, help->arena, rich);
+    struct mrg_request request =
+        sample(help->arena, "POST /x?a=1", "x-a: 1\nhost: h", " {\"a\":1, \"b\":2.5}");
+    struct mrg_hash128 key = mrg_match_key(help->match, &request);
+    assert_null(mrg_cassette_store_find(store, 0xbb, key, 2));
+    assert_null(mrg_cassette_store_find(store, 0xbc, key, 1));
+    assert_null(mrg_cassette_store_find(store, 0xbb, (struct mrg_hash128){key.low, key.high + 1}, 1));
+    struct mrg_cassette_entry *entry = mrg_cassette_store_find(store, 0xbb, key, 1);
+    assert_non_null(entry);
+    assert_string_equal(entry->evidence, "abc");
+    assert_string_equal(entry->rep->data, "{\"status\":201,\"headers\":{\"location\":\"/x/"
+                                          "1\",\"set-cookie\":[\"a\",\"b\"]},\"body\":{\"id\":1.50}}");
+    mrg_cassette_store_free(store);
+
+    /* The reference outlives the store, and the copy outlives the reference. */
+    struct mrg_reply reply;
+    mrg_cassette_entry_reply(entry, help->arena, &reply);
+    mrg_cassette_entry_unref(entry);
+    assert_int_equal(reply.status, 201);
+    assert_int_equal(reply.header_count, 3);
+    assert_string_equal(reply.headers[0].name.ptr, "location");
+    assert_string_equal(reply.headers[2].value.ptr, "b");
+    assert_int_equal(reply.body.kind, MRG_BODY_JSON);
+    assert_string_equal(reply.body.bytes.ptr, "{\"id\":1.50}");
+}
+
+static void assert_body(struct help *help, const char *rep, enum mrg_body_kind kind, const char *bytes)
+{
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_reply reply;
+    put_ok(store, help->arena,
+           mrg_arena_printf(
+               help->arena,
+               "{\"at\":\"00000000000000aa\",\"nth\":1,\"dep\":\"inventory\",\"req\":{\"method\":\"GET\","
+               "\"path\":\"/1\"},\"rep\":%s}",
+               rep));
+    struct mrg_cassette_entry *entry = help_find(help, store, 1);
+    assert_non_null(entry);
+    mrg_cassette_entry_reply(entry, help->arena, &reply);
+    mrg_cassette_entry_unref(entry);
+    mrg_cassette_store_free(store);
+    assert_int_equal(reply.body.kind, kind);
+    assert_string_equal(reply.body.bytes.ptr, bytes);
+}
+
+static void test_bodies(void **state)
+{
+    assert_body(*state, "{\"status\":204}", MRG_BODY_NONE, "");
+    assert_body(*state, "{\"status\":200,\"body\":\"x\"}", MRG_BODY_JSON, "\"x\"");
+    assert_body(*state, "{\"status\":200,\"body\":\"x\\n\",\"headers\":{\"content-type\":\"text/plain\"}}",
+                MRG_BODY_TEXT, "x\n");
+    assert_body(*state, "{\"status\":200,\"body_base64\":\"Zm9v\"}", MRG_BODY_BINARY, "foo");
+}
+
+static void test_later_one_counts(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_error err;
+    bool replaced = true;
+    assert_int_equal(put(store, help->arena, help_line(help, 7), &replaced, &err), MRG_ERR_OK);
+    assert_false(replaced);
+    struct mrg_cassette_entry *old = help_find(help, store, 7);
+    const char *anew = "{\"at\":\"00000000000000aa\",\"nth\":1,\"dep\":\"inventory\",\"req\":{\"path\":\"/"
+                       "7\",\"method\":\"GET\"},"
+                       "\"rep\":{\"status\":404}}";
+    assert_int_equal(put(store, help->arena, anew, &replaced, &err), MRG_ERR_OK);
+    assert_true(replaced);
+    assert_int_equal(mrg_cassette_store_count(store), 1);
+    struct mrg_cassette_entry *entry = help_find(help, store, 7);
+    assert_int_equal(entry->reply.status, 404);
+    assert_int_equal(old->reply.status, 200);
+    mrg_cassette_entry_unref(entry);
+    mrg_cassette_entry_unref(old);
+    mrg_cassette_store_free(store);
+}
+
+static void test_many(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    for (unsigned i = 0; i < 6000; i++) /* each twice: replacing one must not lose its neighbours */
+        put_ok(store, help->arena, help_line(help, i % 3000));
+    assert_int_equal(mrg_cassette_store_count(store), 3000);
+    for (unsigned i = 0; i < 3000; i++) {
+        struct mrg_cassette_entry *entry = help_find(help, store, i);
+        assert_non_null(entry);
+        assert_string_equal(entry->rep->data,
+                            mrg_arena_printf(help->arena, "{\"status\":200,\"body\":{\"n\":%u}}", i));
+        mrg_cassette_entry_unref(entry);
+    }
+    assert_null(help_find(help, store, 3000));
+    mrg_cassette_store_free(store);
+}
+
+static void test_put_refuses(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    static const char *const wrong[][2] = {
+        {"\"dep\":\"payment\",\"req\":{\"method\":\"GET\",\"path\":\"/\"},\"rep\":{\"status\":200}",
+         "\"dep\" is \"payment\"; expected \"inventory\""},
+        {"\"dep\":\"inventory\",\"req\":{\"path\":\"/\"},\"rep\":{\"status\":200}",
+         "\"req\": \"method\" is missing"},
+        {"\"dep\":\"inventory\",\"req\":{\"method\":\"GET\",\"path\":\"/\"},\"rep\":{\"status\":20}",
+         "\"rep\": \"status\" is 20"},
+        {"\"dep\":\"inventory\",\"req\":{\"method\":\"GET\",\"path\":\"/\"},\"rep\":{\"unsure\":\"x\"}",
+         "unsure"},
+    };
+    for (size_t i = 0; i < MRG_ARRAY_LEN(wrong); i++) {
+        struct mrg_error err;
+        const char *text =
+            mrg_arena_printf(help->arena, "{\"at\":\"00000000000000aa\",\"nth\":1,%s}", wrong[i][0]);
+        assert_int_equal(put(store, help->arena, text, NULL, &err), MRG_ERR_INVALID);
+        if (!strstr(err.message, wrong[i][1]))
+            fail_msg("%s: %s", text, err.message);
+    }
+    assert_int_equal(mrg_cassette_store_count(store), 0);
+    mrg_cassette_store_free(store);
+}
+
+/* ---- files ---- */
+
+static void assert_loads(struct help *help, const char *text, size_t len, size_t lines, size_t cut_line,
+                         size_t cut_bytes)
+{
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_cassette_loaded loaded;
+    struct mrg_error err;
+    help_write(help->path, text, len);
+    if (mrg_cassette_store_load(store, help->path, &loaded, &err))
+        fail_msg("%.*s: %s", (int)len, text, err.message);
+    if (loaded.lines != lines || loaded.cut_line != cut_line || loaded.cut_bytes != cut_bytes)
+        fail_msg("%zu lines, line %zu cut, %zu bytes; expected %zu, %zu, %zu", loaded.lines, loaded.cut_line,
+                 loaded.cut_bytes, lines, cut_line, cut_bytes);
+    assert_int_equal(mrg_cassette_store_count(store), lines - loaded.replaced);
+    mrg_cassette_store_free(store);
+}
+
+static void test_load_forms(void **state)
+{
+    struct help *help = *state;
+    const char *one = help_line(help, 1);
+    const char *two = help_line(help, 2);
+    const char *text;
+    assert_loads(help, "", 0, 0, 0, 0);
+    assert_loads(help, "\n\n", 2, 0, 0, 0);
+    text = mrg_arena_printf(help->arena, "%s\r\n\r\n  \n%s\n%s\n", one, two, one);
+    assert_loads(help, text, strlen(text), 3, 0, 0);
+    text = mrg_arena_printf(help->arena, "%s\n%s", one, two);
+    assert_loads(help, text, strlen(text), 2, 0, 0);
+    text = mrg_arena_printf(help->arena, "%s\n ", one);
+    assert_loads(help, text, strlen(text), 1, 0, 0);
+    assert_loads(help, "\0\0\0", 3, 0, 1, 3);
+}
+
+/* A cassette cut at any byte: every whole line is there, and the cut is told. */
+static void test_cut_anywhere(void **state)
+{
+    struct help *help = *state;
+    const char *one = help_line(help, 1);
+    const char *text = mrg_arena_printf(help->arena, "%s\n%s\n", one, rich);
+    size_t first = strlen(one), second = first + 1 + strlen(rich);
+    for (size_t len = 0; len <= strlen(text); len++) {
+        size_t lines = (len >= first) + (len >= second);
+        size_t start = len > first ? first + 1 : 0;
+        bool cut = len != 0 && len != first && len != first + 1 && len < second;
+        assert_loads(help, text, len, lines, cut ? (len > first ? 2 : 1) : 0, cut ? len - start : 0);
+    }
+}
+
+static void assert_load_error(struct help *help, const char *text, size_t len, const char *expected)
+{
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_cassette_loaded loaded;
+    struct mrg_error err;
+    help_write(help->path, text, len);
+    assert_int_not_equal(mrg_cassette_store_load(store, help->path, &loaded, &err), MRG_ERR_OK);
+    const char *whole = mrg_arena_printf(help->arena, "%s%s", help->path, expected);
+    if (strncmp(err.message, whole, strlen(whole)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", err.message, whole);
+    mrg_cassette_store_free(store);
+}
+
+static void test_load_errors(void **state)
+{
+    struct help *help = *state;
+    const char *one = help_line(help, 1);
+    const char *text;
+    text = mrg_arena_printf(help->arena, "%s\n{\"at\":}\n%s\n", one, one);
+    assert_load_error(help, text, strlen(text), ":2:7: expected a value");
+    text = mrg_arena_printf(help->arena, "%s\n\n<<<<<<< HEAD\n%s\n", one, one);
+    assert_load_error(help, text, strlen(text), ":3:1: a mark of a merge conflict");
+    text = mrg_arena_printf(help->arena, "%s\n{\"nth\":0}\n", one);
+    assert_load_error(help, text, strlen(text), ":2:8: \"nth\" is 0; expected a count from 1");
+    /* Whole JSON without a newline is no cut line. */
+    text = mrg_arena_printf(help->arena, "%s\n{\"nth\":0}", one);
+    assert_load_error(help, text, strlen(text), ":2:8: \"nth\" is 0");
+    text = "{\"at\":\"00000000000000aa\",\"nth\":1,\"dep\":\"other\",\"req\":{\"method\":\"GET\",\"path\":\"/"
+           "\"},\"rep\":{\"status\":200}}\n";
+    assert_load_error(help, text, strlen(text), ":1:1: \"dep\" is \"other\"; expected \"inventory\"");
+    assert_load_error(help, "a\0b\n", 4, ":1:1: ");
+}
+
+static void test_load_limits(void **state)
+{
+    struct help *help = *state;
+    size_t len = MRG_MAX_CASSETTE_LINE + 10;
+    char *text = mrg_malloc(len);
+    memset(text, ' ', len);
+    assert_load_error(help, text, len, ":1: the line is longer than ");
+    free(text);
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_cassette_loaded loaded;
+    struct mrg_error err;
+    unlink(help->path);
+    assert_int_equal(mrg_cassette_store_load(store, help->path, &loaded, &err), MRG_ERR_NOT_FOUND);
+    assert_int_equal(mrg_cassette_store_load(store, help->dir, &loaded, &err), MRG_ERR_IO);
+    mrg_cassette_store_free(store);
+}
+
+/* ---- misses ---- */
+
+static void assert_miss(struct help *help, struct mrg_cassette_store *store, const char *line,
+                        const char *body, unsigned nth, const char *expected)
+{
+    struct mrg_buf buf;
+    struct mrg_request request = sample(help->arena, line, NULL, body);
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_cassette_miss(&buf, store, help->match, "FILE", &request, 0xbb, mrg_match_key(help->match, &request),
+                      nth);
+    assert_string_equal(buf.data, expected);
+    mrg_buf_done(&buf);
+}
+
+#define AT(place, method, path, body)                                                                        \
+    "{\"at\":\"00000000000000" place "\",\"nth\":1,\"dep\":\"inventory\",\"req\":{\"method\":\"" method      \
+    "\",\"path\":\"" path "\",\"body\":" body "},\"rep\":{\"status\":200}}"
+
+static void test_miss_sentences(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    assert_miss(help, store, "GET /x", NULL, 1,
+                "nothing is recorded for GET /x; FILE holds nothing; record it with --mode auto");
+    put_ok(store, help->arena, AT("aa", "POST", "/items/1", "{\"q\":1}"));
+    assert_miss(help, store, "POST /items/1", "{\"q\":1}", 1,
+                "nothing is recorded for POST /items/1 at place 00000000000000bb, but at place "
+                "00000000000000aa: other requests that "
+                "change state came before it when it was recorded; record it with --mode auto");
+    assert_miss(help, store, "POST /items/1", "{\"q\":2}", 1,
+                "nothing is recorded for POST /items/1 at place 00000000000000bb; the nearest recorded "
+                "elsewhere is POST /items/1, first "
+                "difference: body.$.q: 2 here, 1 recorded; record it with --mode auto");
+    put_ok(store, help->arena, AT("bb", "POST", "/items/1", "{\"q\":3}"));
+    put_ok(store, help->arena, AT("bb", "POST", "/items/2", "{\"q\":2}"));
+    assert_miss(help, store, "POST /items/1", "{\"q\":2}", 1,
+                "nothing is recorded for POST /items/1 at place 00000000000000bb; the nearest recorded there "
+                "is POST /items/1, first "
+                "difference: body.$.q: 2 here, 3 recorded; record it with --mode auto");
+    assert_miss(help, store, "POST /items/1", "{\"q\":3}", 2,
+                "nothing is recorded for POST /items/1 when it comes 2 times at place 00000000000000bb; it "
+                "was recorded 1 time there; "
+                "record it with --mode auto");
+    mrg_cassette_store_free(store);
+}
+
+/* ---- threads ---- */
+
+#define READERS 3
+#define ROUNDS  300u
+
+struct crowd {
+    struct help *help;
+    struct mrg_cassette_store *store;
+    atomic_bool done;
+    atomic_uint found;
+};
+
+static void *read_on(void *arg)
+{
+    struct crowd *crowd = arg;
+    struct mrg_request request = {
+        .method = MRG_SLICE("GET"), .path = MRG_SLICE("/0"), .query = MRG_SLICE("")};
+    struct mrg_hash128 key = mrg_match_key(crowd->help->match, &request);
+    while (!atomic_load(&crowd->done)) {
+        struct mrg_arena *arena = mrg_arena_new(0);
+        struct mrg_cassette_entry *entry = mrg_cassette_store_find(crowd->store, 0xaa, key, 1);
+        if (entry) {
+            struct mrg_reply reply;
+            mrg_cassette_entry_reply(entry, arena, &reply);
+            MRG_ASSERT(reply.status == 200 && *reply.body.bytes.ptr == '{');
+            atomic_fetch_add(&crowd->found, 1);
+        }
+        mrg_cassette_entry_unref(entry);
+        mrg_arena_free(arena);
+    }
+    return NULL;
+}
+
+static void test_readers_and_a_writer(void **state)
+{
+    struct help *help = *state;
+    struct crowd crowd = {.help = help, .store = help_store(help)};
+    pthread_t readers[READERS];
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, read_on, &crowd), 0);
+    for (unsigned i = 0; i < ROUNDS || atomic_load(&crowd.found) == 0; i++) {
+        put_ok(crowd.store, help->arena, help_line(help, 0));
+        put_ok(crowd.store, help->arena, help_line(help, i));
+    }
+    atomic_store(&crowd.done, true);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    assert_true(mrg_cassette_store_count(crowd.store) >= ROUNDS);
+    mrg_cassette_store_free(crowd.store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bodies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_later_one_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_put_refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_forms, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_anywhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_errors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_miss_sentences, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_readers_and_a_writer, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
