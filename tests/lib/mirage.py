@@ -54,6 +54,11 @@ class Watch:
         os.close(self.process)
 
 
+def clean_environment():
+    """This environment without proxies, and without MIRAGE_ variables, which the program reads as configuration."""
+    return {k: v for k, v in os.environ.items() if k not in PROXIES and not k.startswith("MIRAGE_")}
+
+
 class Mirage:
     """One running server.
 
@@ -71,7 +76,7 @@ class Mirage:
         self.wrap = shlex.split(os.environ.get("MIRAGE_WRAP", ""))
         self.binary = shlex.split(binary or os.environ.get("MIRAGE_BIN", "mirage"))
         self.args = list(args)
-        self.env = {k: v for k, v in os.environ.items() if k not in PROXIES}
+        self.env = clean_environment()
         self.env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
         for name, value in (env or {}).items():
             if value is None:
@@ -293,7 +298,7 @@ def run_mirage(*args, env=None, stdin=None, cwd=None, timeout=60, binary=None):
     """Runs another command of the program; returns (exit code, stdout, stderr) as text."""
     wrap = shlex.split(os.environ.get("MIRAGE_WRAP", ""))
     command = [*wrap, *shlex.split(binary or os.environ.get("MIRAGE_BIN", "mirage")), *args]
-    own = {k: v for k, v in os.environ.items() if k not in PROXIES}
+    own = clean_environment()
     own.update(env or {})
     done = subprocess.run(command, input=stdin, stdin=subprocess.DEVNULL if stdin is None else None, cwd=cwd, env=own,
                           capture_output=True, text=True, errors="replace", timeout=timeout * (10 if wrap else 1))

@@ -1056,14 +1056,15 @@ def request_in(text):
 
 
 def simulate(call):
-    """A simulated service: 200 and {"n": number of the call, "path": of the request in the last user message}."""
+    """A simulated service: 200 and {"n": number of the call, "path", "query"?: of the request in the last user message}."""
     request = request_in(call.last)
     if request is None:
         line = re.findall(r"\b(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/\S*)", call.last)
         if not line:
             return Reply.json({"unsure": "no request found in the last message"})
         request = {"method": line[-1][0], "path": line[-1][1]}
-    return Reply.json({"status": 200, "body": {"n": call.number, "path": request["path"]}})
+    asked = {key: request[key] for key in ("path", "query") if key in request}
+    return Reply.json({"status": 200, "body": {"n": call.number, **asked}})
 
 
 def echo(call):

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Server: everything that `mirage serve` runs, put together: start, reload, stop.
+ *
+ * Owns the watch, the conversation client, the cassette writer, the transports and the gateway. Main thread
+ * only.
+ */
+#pragma once
+
+#include "core/gateway.h"
+#include "engines/services.h"
+
+struct mrg_listening; /* server_doors.c: the doors that are open */
+
+struct mrg_server {
+    struct mrg_stats *stats;
+    struct mrg_watch *watch;
+    struct mrg_services services;
+    struct mrg_gateway *gateway;
+    struct mrg_transport *http;
+    struct mrg_config *config;   /* as served; a reference */
+    struct mrg_listening *doors; /* open addresses */
+    size_t door_count;
+};
+
+/* Reads evidence and cassettes, listens. On failure everything is undone; err says why. Takes no reference
+ * of config. */
+enum mrg_err mrg_server_start(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
+/* Takes over a new configuration; on failure the old one stays. */
+enum mrg_err mrg_server_reload(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
+/* Drains within limits.drain, cancels the rest, frees everything but stats. */
+void mrg_server_stop(struct mrg_server *server);
+
+/* server_doors.c: opens what the configuration wants and is not open yet, then closes what it no longer
+ * wants. On failure nothing has changed. */
+enum mrg_err mrg_server_listen(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
+/* Forgets all doors (the transports close them when they stop). */
+void mrg_server_forget_doors(struct mrg_server *server);
+/* The address of a door as told to people: dependency NULL is the control address; NULL when there is
+ * none. Borrowed. */
+const char *mrg_server_address(const struct mrg_server *server, enum mrg_door_kind kind,
+                               const char *dependency);
+
+/* server_report.c */
+/* {"pid", "control", "dependencies": [{"name", "http"}]}, written beside `path` and renamed. */
+enum mrg_err mrg_server_write_ready(const struct mrg_server *server, const char *path, struct mrg_error *err);
+/* Counts as JSON, or JUnit XML when path ends in .xml. */
+enum mrg_err mrg_server_write_report(const struct mrg_server *server, const char *path,
+                                     struct mrg_error *err);
+/* Where it listens; what it answered and what that cost. Log lines. */
+void mrg_server_tell_addresses(const struct mrg_server *server);
+void mrg_server_tell_counts(const struct mrg_server *server);
