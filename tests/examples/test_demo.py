@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo with the real program on the recorded replies: nothing differs; and when something does, it says so."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import EXAMPLE
+import tap
+
+BINARY = os.environ.get("MIRAGE_BIN", "")
+
+
+def run(folder, *args):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MIRAGE_")}
+    return subprocess.run([sys.executable, "-B", str(folder / "run.py"), "--mirage", BINARY, *args],
+                          capture_output=True, text=True, timeout=240, env=environment)
+
+
+@unittest.skipUnless(BINARY, "MIRAGE_BIN names no program")
+class Demo(unittest.TestCase):
+    def test_nothing_differs_and_no_model_is_asked(self):
+        result = run(EXAMPLE)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("13 scenarios, 39 calls, 0 differences", result.stdout)
+        self.assertIn("model calls: 0", result.stdout)
+
+    def test_evidence_is_what_was_recorded_with(self):
+        self.assertNotIn("evidence", run(EXAMPLE, "--only", "inventory-11-reserve-confirm-read").stderr)
+
+    def test_a_wrong_value_in_a_recording_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "order-system"
+            shutil.copytree(EXAMPLE, copy)
+            path = copy / "cassettes" / "payment.jsonl"
+            entries = [json.loads(line) for line in path.read_text().splitlines()]
+            wrong = next(entry for entry in entries if "fee_cents" in (entry["rep"].get("body") or {}))
+            wrong["rep"]["body"]["fee_cents"] += 1
+            path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+            result = run(copy)
+            self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+            self.assertIn("fee_cents", result.stdout)
+
+
+if __name__ == "__main__":
+    tap.main()
