@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# All tests: every suite under AddressSanitizer and UBSan, the concurrent ones under ThreadSanitizer, one run under
+# valgrind, the fuzzers' corpora, the style rules, the demo. --long adds the runs that take longer.
+# The last line counts all of them: N passed, N failed.
+set -u
+cd "$(dirname "$0")"
+. tools/setup.sh
+long=no
+[ "${1:-}" = --long ] && long=yes
+set -e
+install_missing "${build_packages[@]}" libcmocka-dev valgrind clang clang-format clang-tidy libclang-rt-14-dev
+command -v node >/dev/null || install_missing nodejs
+mkdir -p build-logs
+build build-asan -Db_sanitize=address,undefined -Dwerror=true
+build build-tsan -Db_sanitize=thread -Dwerror=true
+build build --buildtype=release
+CC=clang build build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Dfuzzers=true
+set +e
+
+run() { # run NAME BUILD [meson test options...]
+  local name=$1 dir=$2
+  shift 2
+  echo "== $name"
+  meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$name" "$@"
+}
+run asan build-asan --no-suite valgrind --no-suite long
+run tsan build-tsan --suite concurrent
+run valgrind build --suite valgrind
+run demo build --suite demo
+run fuzz build-fuzz --suite fuzz
+if [ "$long" = yes ]; then
+  run long build --suite long
+  run long-asan build-asan --suite long
+fi
+exec /usr/bin/python3 tools/count.py build-asan/meson-logs/asan.junit.xml build-tsan/meson-logs/tsan.junit.xml \
+  build/meson-logs/valgrind.junit.xml build/meson-logs/demo.junit.xml build-fuzz/meson-logs/fuzz.junit.xml \
+  $([ "$long" = yes ] && echo build/meson-logs/long.junit.xml build-asan/meson-logs/long-asan.junit.xml)
