@@ -347,5 +347,19 @@ static inline size_t occurrences(const char *text, const char *part)
     return count;
 }
 
+/* A refusal with why, in header and body, that closes the connection; and no second reply. */
+static inline void assert_refused(const char *reply, const char *status, const char *why)
+{
+    assert_true(strncmp(reply, "HTTP/1.1 ", 9) == 0);
+    assert_has(reply, status);
+    assert_has(reply, "\r\nmirage-error: ");
+    assert_has(reply, "\r\n\r\n{\"error\":\"");
+    assert_has(reply, why);
+    assert_has(reply, "Connection: close\r\n");
+    assert_int_equal(occurrences(reply, "HTTP/1.1 2") + occurrences(reply, "HTTP/1.1 4") +
+                         occurrences(reply, "HTTP/1.1 5"),
+                     1);
+}
+
 #define GET(path, more) "GET " path " HTTP/1.1\r\nHost: a\r\n" more "\r\n"
 #define CLOSE           "Connection: close\r\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What goes in and comes out. Suspension, deadlines and closing are test_http_life.c's. */
+/* What goes in and comes out. Suspension, limits, deadlines and closing are test_http_life.c's. */
 #include "http_stub.h"
 
 /* ---- requests ---- */
@@ -120,19 +120,6 @@ static void test_keep_alive_and_pipelining(void **state)
 
 /* ---- refusals ---- */
 
-static void assert_refused(const char *reply, const char *status, const char *why)
-{
-    assert_true(strncmp(reply, "HTTP/1.1 ", 9) == 0);
-    assert_has(reply, status);
-    assert_has(reply, "\r\nmirage-error: ");
-    assert_has(reply, "\r\n\r\n{\"error\":\"");
-    assert_has(reply, why);
-    assert_has(reply, "Connection: close\r\n");
-    assert_int_equal(occurrences(reply, "HTTP/1.1 2") + occurrences(reply, "HTTP/1.1 4") +
-                         occurrences(reply, "HTTP/1.1 5"),
-                     1);
-}
-
 static void test_smuggled_requests_are_not_served(void **state)
 {
     (void)state;
@@ -176,70 +163,6 @@ static void test_odd_request_lines_are_refused(void **state)
     assert_refused(blank, "400 Bad Request", "a blank or control character in the request target");
     _cleanup_free_ char *method = ask("G@T / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_refused(method, "400 Bad Request", "is no method");
-}
-
-static char *with_filler(const char *before, size_t filler, const char *after)
-{
-    struct mrg_buf text;
-    mrg_buf_init(&text, SIZE_MAX);
-    mrg_buf_append_str(&text, before);
-    for (size_t i = 0; i < filler; i++)
-        mrg_buf_append_char(&text, 'a');
-    mrg_buf_append_str(&text, after);
-    char *bytes = mrg_buf_take(&text, NULL);
-    char *reply = ask(bytes);
-    free(bytes);
-    return reply;
-}
-
-static void test_head_limits(void **state)
-{
-    (void)state;
-    _cleanup_free_ char *fits = with_filler("GET / HTTP/1.1\r\nHost: a\r\nX: ", 16000, "\r\n" CLOSE "\r\n");
-    assert_has(fits, "HTTP/1.1 200 OK");
-    _cleanup_free_ char *large = with_filler("GET / HTTP/1.1\r\nHost: a\r\nX: ", 16400, "\r\n\r\n");
-    assert_refused(large, "431 ", "larger than 16384 bytes (limits.headers)");
-    _cleanup_free_ char *larger = with_filler("GET / HTTP/1.1\r\nHost: a\r\nX: ", 22000, "\r\n\r\n");
-    assert_refused(larger, "431 ", "larger than 16384 bytes (limits.headers)");
-    _cleanup_free_ char *target = with_filler("GET /", 8192, " HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_refused(target, "414 ", "longer than 8192 bytes");
-    _cleanup_free_ char *pool = with_filler("GET / HTTP/1.1\r\nHost: a\r\nX: ", 60000, "\r\n\r\n");
-    assert_true(strncmp(pool, "HTTP/1.1 431 ", 13) == 0); /* the library's own */
-    struct mrg_buf many;
-    mrg_buf_init(&many, SIZE_MAX);
-    for (int i = 0; i < 200; i++)
-        mrg_buf_append_str(&many, "x: 1\r\n");
-    mrg_buf_append_str(&many, "\r\n");
-    _cleanup_free_ char *count = with_filler("GET / HTTP/1.1\r\nHost: a\r\n", 0, many.data);
-    assert_refused(count, "431 ", "201 header fields; at most 200");
-    mrg_buf_done(&many);
-}
-
-static void test_body_limits(void **state)
-{
-    (void)state;
-    enum { LIMIT = 1 << 20 };
-    _cleanup_free_ char *body = mrg_zalloc(8u * LIMIT);
-    memset(body, 'b', 8u * LIMIT);
-    char head[200];
-    snprintf(head, sizeof(head), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n" CLOSE "\r\n", LIMIT);
-    int fd = dial();
-    say(fd, head);
-    put(fd, body, LIMIT);
-    _cleanup_free_ char *fits = read_all(fd, NULL);
-    assert_has(fits, "HTTP/1.1 200 OK");
-    /* A caller that sends all of it before it reads is told, and not just cut off. */
-    snprintf(head, sizeof(head), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", 8 * LIMIT);
-    fd = dial();
-    say(fd, head);
-    assert_true(put(fd, body, 8u * LIMIT));
-    _cleanup_free_ char *declared = read_all(fd, NULL);
-    assert_refused(declared, "413 ", "8388608 bytes are more than 1048576 (limits.body)");
-    fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
-    assert_true(put(fd, body, 8u * LIMIT));
-    _cleanup_free_ char *undeclared = read_all(fd, NULL);
-    assert_refused(undeclared, "413 ", "larger than 1048576 bytes (limits.body)");
 }
 
 /* What the library hides from its users; see http_int.h. */
@@ -514,8 +437,6 @@ int main(void)
         TEST(test_keep_alive_and_pipelining),
         TEST(test_smuggled_requests_are_not_served),
         TEST(test_odd_request_lines_are_refused),
-        TEST(test_head_limits),
-        TEST(test_body_limits),
         TEST(test_hidden_bytes_are_refused),
         TEST(test_heads_in_small_pieces),
         TEST(test_what_the_library_answers_itself),

@@ -9,9 +9,8 @@
 #include "transports/http/http_int.h"
 #include "util/log.h"
 
-#define POOL_ROOM                                                                                            \
-    (8u                                                                                                      \
-     << 10) /* bytes of a connection's memory pool beside limits.headers; all of it is resident once kept alive */
+/* Bytes of a connection's memory pool beside limits.headers; the whole pool is resident once it is kept alive. */
+#define POOL_ROOM  (8u << 10)
 #define LEAST_POOL (16u << 10)
 #define SPARE_FDS  64u  /* descriptors that are not for callers: files, epolls, providers' sockets */
 #define SEND_MS    2000 /* at stop, for replies that are on their way */

@@ -116,8 +116,8 @@ static inline uint64_t http_now_ms(const struct http_transport *transport)
     return atomic_load_explicit(&transport->now_ms, memory_order_relaxed);
 }
 void http_conns_init(struct http_transport *transport);
-void http_conns_cut_receiving(
-    struct http_transport *transport); /* stopping: what is not submitted yet never will be */
+/* Stopping: what is not submitted yet never will be. */
+void http_conns_cut_receiving(struct http_transport *transport);
 void http_conns_done(struct http_transport *transport); /* no daemon runs any more */
 
 /* ---- requests ---- */
@@ -126,10 +126,10 @@ void http_conns_done(struct http_transport *transport); /* no daemon runs any mo
  * Whoever moves a request out of SUSPENDED, by compare-and-swap, resumes its connection; everybody else
  * leaves it alone.
  *
- *   RECEIVING → SUBMITTING → READY                              delivered before submit returned: answered in the same call
- *                          → SUSPENDED → READY                  delivered later, by any thread
- *                                      → GONE                   the caller hung up (watch)
- *                                      → TIMED_OUT              the deadline passed (watch)
+ *   RECEIVING → SUBMITTING → READY           delivered before submit returned: answered in the same call
+ *                          → SUSPENDED → READY      delivered later, by any thread
+ *                                      → GONE       the caller hung up (watch)
+ *                                      → TIMED_OUT  the deadline passed (watch)
  */
 enum http_state {
     HTTP_RECEIVING,

@@ -59,7 +59,7 @@ static enum mrg_err listen_on(const struct addrinfo *info, int *ret_fd, struct m
 {
     const int on = 1;
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* SO_REUSEADDR: past connections that linger in the kernel are no reason to refuse; another listener is. */
+    /* SO_REUSEADDR: past connections that linger are no reason to refuse; another listener is. */
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
         bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) {
         *ret_fd = fd;
@@ -212,8 +212,8 @@ void http_listener_hush(struct http_listener *listener)
     if (atomic_exchange(&listener->closing, true))
         return;
     MHD_quiesce_daemon(listener->daemon);
-    /* Callers are refused from now on, and the address may be used again. The descriptor stays open until the daemon's threads
-     * have ended: one of them may be about to accept from it. */
+    /* Callers are refused from now on, and the address may be used again. The descriptor stays open until
+     * the daemon's threads have ended: one of them may be about to accept from it. */
     shutdown(listener->fd, SHUT_RDWR);
 }
 

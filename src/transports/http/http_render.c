@@ -176,7 +176,8 @@ enum MHD_Result http_answer(struct http_request *request)
                  bytes);
         return http_answer_failure(request, 500, why, false);
     }
-    /* The library sends no body for HEAD and 304, but its length; for 204 neither. The bytes stay in the arena until it is done. */
+    /* The library sends no body for HEAD and 304, but its length; for 204 neither. The bytes stay in the arena
+     * until it is done. */
     size_t len = reply->status == 204 ? 0 : reply->body.bytes.len;
     struct MHD_Response *response = make(len, len > 0 ? reply->body.bytes.ptr : "", MHD_RESPMEM_PERSISTENT);
     bool typed = false;
@@ -228,7 +229,8 @@ void http_write_failure(struct http_request *request, int status, const char *se
         mrg_buf_appendf(&text, "mirage-error: %s\r\n", sentence);
     mrg_buf_appendf(&text, "Content-Length: %zu\r\n\r\n", body.len);
     mrg_buf_append_slice(&text, mrg_buf_slice(&body));
-    /* Before the first byte of a reply a socket takes these few in one piece; if not, the caller sees just the end. */
+    /* Before the first byte of a reply a socket takes these few in one piece; if not, the caller just sees
+     * the end. */
     if (send(request->conn->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)text.len)
         mrg_log(MRG_LOG_DEBUG, "HTTP: a caller takes no reply while it sends too large a body");
     mrg_buf_done(&text);

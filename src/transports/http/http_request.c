@@ -109,7 +109,8 @@ static enum MHD_Result begin(struct http_request *request, const struct http_lin
     int status = http_head_read(request, line, why);
     if (status == 0)
         return MHD_YES;
-    /* An answer at this first call also stops `100 Continue`, drops what else the caller has sent and closes the connection. */
+    /* An answer at this first call also stops `100 Continue`, drops what else the caller has sent and closes
+     * the connection. */
     request->conn->linger = true;
     return http_answer_failure(request, status, why, true);
 }
