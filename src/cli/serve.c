@@ -12,7 +12,8 @@ const struct mrg_cli_option mrg_serve_options[] = {
     {"config", 'c', "FILE", "The configuration; default mirage.yaml, or MIRAGE_CONFIG."},
     {"ready-file", 0, "FILE", "Write the addresses there as JSON once all listen."},
     {"mode", 0, "MODE", "auto, record, replay or off: the cassette mode of every dependency."},
-    {"strict", 0, NULL, "Exit 1 at the end if a replay missed or an engine failed."},
+    {"strict", 0, NULL,
+     "Exit 1 at the end if a replay missed, an engine failed or a recorded reply was lost."},
     {"report", 0, "FILE",
      "Write counts, misses, tokens and times there at the end: JSON, or JUnit XML for FILE.xml."},
     {"verbose", 'v', NULL, "Log more."},
@@ -99,16 +100,17 @@ static int end(const struct mrg_cli_values *values, struct mrg_server *server, c
     int status = MRG_EXIT_OK;
     mrg_log(MRG_LOG_INFO, "Stopping; a second signal stops at once");
     arm_second_signal(signals);
+    mrg_server_drain(server);
+    /* The last recordings are written, or lost, now: only then do the counts stand. */
+    mrg_server_free(server);
     mrg_server_tell_counts(server);
-    struct mrg_stats *stats = server->stats;
-    mrg_server_stop(server);
     if (path && mrg_server_write_report(server, path, &err)) {
         mrg_log(MRG_LOG_ERROR, "%s", err.message);
         status = MRG_EXIT_NO;
     }
-    if (mrg_cli_value(values, "strict") && mrg_stats_any_failure(stats))
+    if (mrg_cli_value(values, "strict") && mrg_stats_any_failure(server->stats))
         status = MRG_EXIT_NO;
-    mrg_stats_free(stats);
+    mrg_server_done(server);
     return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engines/cassette_shelf.h"
 #include "engines/cassette_writer.h"
 #include "evidence/evidence.h"
 #include "llm/llm.h"
@@ -54,22 +55,27 @@ static enum mrg_err make_dependencies(struct mrg_server *server, struct mrg_conf
     return MRG_ERR_OK;
 }
 
+/*
+ * New addresses open first, because that may fail; then the gateway changes over; then what is no longer
+ * wanted closes. For the moment between, a caller of a new address gets 503, and at the start nobody knows
+ * the addresses yet.
+ */
 static enum mrg_err configure(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err)
 {
     struct mrg_dependency **dependencies = NULL;
     enum mrg_err code = make_dependencies(server, config, &dependencies, err);
     if (code)
         return code;
-    /* The gateway knows a new dependency before its door opens; a door that is to close may find its dependency gone: 503. */
     struct mrg_config *old = server->config;
-    if (!old)
+    server->http->ops->configure(server->http, config);
+    code = mrg_server_open_doors(server, config, err);
+    if (code && old) {
+        server->http->ops->configure(server->http, old);
+    } else if (!code) {
         mrg_gateway_configure(server->gateway, config, dependencies, config->dependency_count);
-    code = mrg_server_listen(server, config, err);
-    if (!code) {
-        if (old)
-            mrg_gateway_configure(server->gateway, config, dependencies, config->dependency_count);
         server->config = mrg_config_ref(config);
         mrg_config_unref(old);
+        mrg_server_close_doors(server);
     }
     unref_all(dependencies, config->dependency_count);
     return code;
@@ -78,13 +84,15 @@ static enum mrg_err configure(struct mrg_server *server, struct mrg_config *conf
 static enum mrg_err start_services(struct mrg_server *server, struct mrg_config *config,
                                    struct mrg_error *err)
 {
-    enum mrg_err code = mrg_watch_new(&server->watch, err);
+    /* The client first: curl's global start comes before any thread. */
+    enum mrg_err code = mrg_llm_client_new(&server->services.llm, err);
     if (!code)
-        code = mrg_llm_client_new(&server->services.llm, err);
+        code = mrg_watch_new(&server->watch, err);
     if (!code)
         code = mrg_cassette_writer_new(&server->services.writer, err);
     if (code)
         return code;
+    server->services.shelf = mrg_cassette_shelf_new();
     server->gateway = mrg_gateway_new(server->stats, server->watch);
     const struct mrg_transport_env env = {server->gateway, server->watch, config};
     code = mrg_transport_http.start(&env, &server->http, err);
@@ -101,9 +109,9 @@ enum mrg_err mrg_server_start(struct mrg_server *server, struct mrg_config *conf
     if (!code)
         code = configure(server, config, err);
     if (code) {
-        mrg_server_stop(server);
-        mrg_stats_free(server->stats);
-        server->stats = NULL;
+        mrg_server_drain(server);
+        mrg_server_free(server);
+        mrg_server_done(server);
     }
     return code;
 }
@@ -113,35 +121,41 @@ enum mrg_err mrg_server_reload(struct mrg_server *server, struct mrg_config *con
     return configure(server, config, err);
 }
 
-static void drain(struct mrg_server *server)
+void mrg_server_drain(struct mrg_server *server)
 {
-    uint64_t limit = server->config ? server->config->limits.drain_ms : 0;
-    mrg_gateway_close(server->gateway);
-    size_t left = mrg_gateway_drain(server->gateway, limit);
-    if (left == 0)
+    if (!server->http || !server->gateway)
         return;
-    mrg_log(MRG_LOG_WARN, "Cancelling %zu requests that did not end within the drain time", left);
-    mrg_gateway_cancel_all(server->gateway);
-    left = mrg_gateway_drain(server->gateway, CANCEL_WAIT_MS);
-    MRG_ASSERT(left == 0);
+    server->http->ops->quiesce(server->http);
+    size_t left = mrg_gateway_drain(server->gateway, server->config ? server->config->limits.drain_ms : 0);
+    if (left > 0) {
+        mrg_log(MRG_LOG_WARN, "Cancelling %zu requests that did not end within limits.drain", left);
+        mrg_gateway_cancel_all(server->gateway);
+    }
+    /* Each comes back when its engine has let go; whoever has no patience sends a second signal. */
+    while (left > 0 && (left = mrg_gateway_drain(server->gateway, CANCEL_WAIT_MS)) > 0)
+        mrg_log(MRG_LOG_WARN, "Still waiting for %zu cancelled requests", left);
 }
 
-void mrg_server_stop(struct mrg_server *server)
+void mrg_server_free(struct mrg_server *server)
 {
-    if (server->http)
-        server->http->ops->quiesce(server->http);
-    if (server->gateway)
-        drain(server);
     if (server->http)
         server->http->ops->stop(server->http);
     mrg_server_forget_doors(server);
-    /* Engines end before the services that they use: their last references are the gateway's. */
-    mrg_gateway_free(server->gateway);
+    /* The client's thread may still be leaving the gateway: it is joined first. Engines end with the gateway and
+     * call no service then; the writer ends after the engines that record. */
     mrg_llm_client_free(server->services.llm);
+    mrg_gateway_free(server->gateway);
+    mrg_cassette_shelf_free(server->services.shelf);
     mrg_cassette_writer_free(server->services.writer);
     mrg_watch_free(server->watch);
-    mrg_config_unref(server->config);
     server->http = NULL;
     server->gateway = NULL;
+}
+
+void mrg_server_done(struct mrg_server *server)
+{
+    mrg_config_unref(server->config);
+    mrg_stats_free(server->stats);
     server->config = NULL;
+    server->stats = NULL;
 }

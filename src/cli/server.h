@@ -28,16 +28,22 @@ struct mrg_server {
 enum mrg_err mrg_server_start(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
 /* Takes over a new configuration; on failure the old one stays. */
 enum mrg_err mrg_server_reload(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
-/* Drains within limits.drain, cancels the rest, frees everything but stats. */
-void mrg_server_stop(struct mrg_server *server);
+/* Accepts nothing more and waits for what is in flight: limits.drain, then it is cancelled. */
+void mrg_server_drain(struct mrg_server *server);
+/* After drain: ends all threads and frees everything but stats and configuration. Also what start left unfinished. */
+void mrg_server_free(struct mrg_server *server);
+/* After free, and after what was counted has been told. */
+void mrg_server_done(struct mrg_server *server);
 
-/* server_doors.c: opens what the configuration wants and is not open yet, then closes what it no longer
- * wants. On failure nothing has changed. */
-enum mrg_err mrg_server_listen(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err);
+/* server_doors.c: opens what the configuration wants and is not open yet; on failure nothing has changed. */
+enum mrg_err mrg_server_open_doors(struct mrg_server *server, struct mrg_config *config,
+                                   struct mrg_error *err);
+/* Closes what the configuration given last does not want. */
+void mrg_server_close_doors(struct mrg_server *server);
 /* Forgets all doors (the transports close them when they stop). */
 void mrg_server_forget_doors(struct mrg_server *server);
-/* The address of a door as told to people: dependency NULL is the control address; NULL when there is
- * none. Borrowed. */
+/* The address of a door as told to people: dependency NULL is the control or shared address; NULL when
+ * there is none. Borrowed. */
 const char *mrg_server_address(const struct mrg_server *server, enum mrg_door_kind kind,
                                const char *dependency);
 

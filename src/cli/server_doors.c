@@ -54,20 +54,10 @@ static void forget(struct mrg_listening *one)
     free(one->wanted);
 }
 
-/* Closes the doors from index `from` on for which keep is as given, and takes them off the list. */
-static void close_doors(struct mrg_server *server, size_t from, bool all)
+static void close_one(struct mrg_server *server, struct mrg_listening *one)
 {
-    size_t kept = from;
-    for (size_t i = from; i < server->door_count; i++) {
-        struct mrg_listening *one = &server->doors[i];
-        if (!all && one->keep) {
-            server->doors[kept++] = *one;
-            continue;
-        }
-        server->http->ops->close(server->http, one->door);
-        forget(one);
-    }
-    server->door_count = kept;
+    server->http->ops->close(server->http, one->door);
+    forget(one);
 }
 
 static enum mrg_err open_one(struct mrg_server *server, const struct wish *wish, struct mrg_error *err)
@@ -85,7 +75,8 @@ static enum mrg_err open_one(struct mrg_server *server, const struct wish *wish,
     return MRG_ERR_OK;
 }
 
-enum mrg_err mrg_server_listen(struct mrg_server *server, struct mrg_config *config, struct mrg_error *err)
+enum mrg_err mrg_server_open_doors(struct mrg_server *server, struct mrg_config *config,
+                                   struct mrg_error *err)
 {
     _cleanup_free_ struct wish *wishes = mrg_zalloc((config->dependency_count + 2) * sizeof(*wishes));
     size_t count = collect(config, wishes);
@@ -101,12 +92,24 @@ enum mrg_err mrg_server_listen(struct mrg_server *server, struct mrg_config *con
         }
         enum mrg_err code = open_one(server, &wishes[i], err);
         if (code) {
-            close_doors(server, before, true);
+            while (server->door_count > before)
+                close_one(server, &server->doors[--server->door_count]);
             return code;
         }
     }
-    close_doors(server, 0, false);
     return MRG_ERR_OK;
+}
+
+void mrg_server_close_doors(struct mrg_server *server)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < server->door_count; i++) {
+        if (server->doors[i].keep)
+            server->doors[kept++] = server->doors[i];
+        else
+            close_one(server, &server->doors[i]);
+    }
+    server->door_count = kept;
 }
 
 void mrg_server_forget_doors(struct mrg_server *server)

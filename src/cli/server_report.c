@@ -106,6 +106,9 @@ void mrg_server_tell_counts(const struct mrg_server *server)
                 "not recorded)",
                 one->name, read_count(&one->requests), read_count(&one->from_cassette),
                 read_count(&one->from_llm), read_count(&one->failed), read_count(&one->missed));
+        if (read_count(&one->lost) > 0)
+            mrg_log(MRG_LOG_WARN, "%s: %llu recorded replies could not be written and are lost", one->name,
+                    read_count(&one->lost));
         if (read_count(&one->llm_calls) > 0)
             mrg_log(MRG_LOG_INFO, "%s: %llu model calls, %llu tokens in (%llu cached), %llu out, %.1f s",
                     one->name, read_count(&one->llm_calls), read_count(&one->llm_tokens_in),

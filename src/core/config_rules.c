@@ -146,7 +146,8 @@ static void check_chain(const struct mrg_config_load *load, size_t index, const 
         return;
     }
     bool asks = has(engines, "llm");
-    if (asks && !dependency->model.name && !mrg_node_find(node, "model.name") &&
+    bool may_ask = asks && dependency->cassette.mode != MRG_CASSETTE_REPLAY;
+    if (may_ask && !dependency->model.name && !mrg_node_find(node, "model.name") &&
         !mrg_node_find(load->root, "model.name"))
         mrg_problems_add(problems, node->mark,
                          "dependency %s asks llm, but no model is named; expected model.name", name);

@@ -87,7 +87,7 @@ static void append_sent(struct mrg_buf *buf, const struct mrg_dependency_config 
     }
     const char *key = getenv(model->key_env);
     mrg_buf_appendf(buf, ROW "from %s%s\n", "key", model->key_env,
-                    key && key[0] ? "" : ", which is not set: the provider will refuse");
+                    key && key[0] ? "" : ", which is not set: nothing can be asked before it is");
 }
 
 static void append_address(struct mrg_buf *buf, const struct mrg_config *config,

@@ -45,7 +45,7 @@ const struct mrg_option mrg_options[] = {
      .note = "https://api.openai.com/v1 or https://api.anthropic.com, by provider",
      .help = "Where the provider is; /chat/completions or /v1/messages is appended"},
     {MODEL(name), .path = "name", .type = MRG_OPTION_STRING, .example = "claude-sonnet-4-5", .live = true,
-     .help = "The model's name; required where a chain of engines has llm"},
+     .help = "The model's name; required where a chain of engines has llm, but for replay"},
     {MODEL(key_env), .path = "key_env", .type = MRG_OPTION_ENV, .example = "ANTHROPIC_API_KEY", .live = true,
      .note = "OPENAI_API_KEY or ANTHROPIC_API_KEY at the provider's own base_url, else none",
      .help = "Environment variable that holds the key (never the key itself); not needed to replay"},

@@ -159,6 +159,21 @@ static bool body_fits(struct mrg_control *control)
     return false;
 }
 
+/* One header beside a failure: RFC 9110 wants Allow with 405 and WWW-Authenticate with 401. */
+static void add_header(struct mrg_control *control, const char *name, const char *value)
+{
+    struct mrg_arena *arena = control->exchange->arena;
+    struct mrg_reply *reply = &control->exchange->reply;
+    size_t count = reply->header_count;
+    struct mrg_header *headers = mrg_arena_alloc(arena, (count + 1) * sizeof(*headers));
+    for (size_t i = 0; i < count; i++)
+        headers[i] = reply->headers[i];
+    headers[count].name = mrg_slice_of(name);
+    headers[count].value = mrg_slice_of(mrg_arena_strdup(arena, value));
+    reply->headers = headers;
+    reply->header_count = count + 1;
+}
+
 static bool guard(struct mrg_control *control, const struct mrg_config *config, bool open)
 {
     const struct mrg_request *request = &control->exchange->request;
@@ -176,6 +191,7 @@ static bool guard(struct mrg_control *control, const struct mrg_config *config, 
         mrg_control_fail(
             control, 401,
             "control verbs need the header Authorization: Bearer with the token of control.token_env");
+        add_header(control, "www-authenticate", "Bearer");
     } else {
         return body_fits(control);
     }
@@ -203,16 +219,25 @@ static const struct verb *find_verb(struct mrg_slice method, struct mrg_slice pa
     return NULL;
 }
 
-static void refuse_verb(struct mrg_control *control, bool known)
+static void refuse_verb(struct mrg_control *control, struct mrg_slice path, bool known)
 {
     const struct mrg_request *request = &control->exchange->request;
-    if (known)
-        mrg_control_fail(control, 405, "%.*s is not a method of this verb", (int)request->method.len,
-                         request->method.ptr);
-    else
+    if (!known) {
         mrg_control_fail(
             control, 404,
             "there is no such verb; the verbs are health, reset, scenario, state, log and sessions");
+        return;
+    }
+    struct mrg_buf allow;
+    mrg_buf_init(&allow, SIZE_MAX);
+    for (size_t i = 0; i < MRG_ARRAY_LEN(verbs); i++) {
+        if (mrg_uri_match(verbs[i].path, path))
+            mrg_buf_appendf(&allow, "%s%s", allow.len ? ", " : "", verbs[i].method);
+    }
+    mrg_control_fail(control, 405, "%.*s is not a method of this verb; expected %s", (int)request->method.len,
+                     request->method.ptr, allow.data);
+    add_header(control, "allow", allow.data);
+    mrg_buf_done(&allow);
 }
 
 static bool dependency_known(struct mrg_control *control)
@@ -238,10 +263,12 @@ static bool session_fits(struct mrg_control *control)
 
 static void answer_metrics(struct mrg_control *control)
 {
-    if (method_fits(control->exchange->request.method, "GET"))
+    if (method_fits(control->exchange->request.method, "GET")) {
         mrg_verb_metrics(control);
-    else
-        refuse_verb(control, true);
+        return;
+    }
+    mrg_control_fail(control, 405, "/metrics is read with GET");
+    add_header(control, "allow", "GET");
 }
 
 /* The guard comes first: who may not ask is told nothing else. */
@@ -253,15 +280,16 @@ static void dispatch(struct mrg_control *control, const struct mrg_config *confi
     struct mrg_slice path = {request->path.ptr + skip, request->path.len - skip};
     bool known;
     const struct verb *verb = find_verb(request->method, path, &known);
-    if (!guard(control, config, metrics || (verb && verb->open)) || !session_fits(control) ||
-        !dependency_known(control))
+    if (!guard(control, config, verb && verb->open) || !session_fits(control) || !dependency_known(control))
         return;
     if (metrics) {
         answer_metrics(control);
     } else if (!verb) {
-        refuse_verb(control, known);
+        refuse_verb(control, path, known);
     } else if (!verb->fn) {
         mrg_control_fail(control, 501, "this verb belongs to a later version");
+    } else if (!verb->open && mrg_gateway_is_closed(control->gateway)) {
+        mrg_control_fail(control, 503, "the server is stopping");
     } else {
         const char *slash = path.len > 1 ? memchr(path.ptr + 1, '/', path.len - 1) : NULL;
         control->rest =

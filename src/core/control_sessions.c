@@ -68,13 +68,38 @@ struct wish {
     bool listen;
 };
 
-/* {"name"?: string, "listen"?: bool}; an empty body is {}. The session that the request names otherwise is
- * the default name. */
+/* One member of the body; false when the reply says what is wrong with it. */
+static bool read_member(struct mrg_control *control, const char *key, struct json_object *value,
+                        struct wish *wish)
+{
+    if (strcmp(key, "name") == 0) {
+        struct mrg_slice name = {json_object_get_string(value), (size_t)json_object_get_string_len(value)};
+        bool good = json_object_is_type(value, json_type_string) && mrg_session_name_ok(name);
+        if (good)
+            wish->name = mrg_arena_memdup(control->exchange->arena, name.ptr, name.len);
+        else
+            mrg_control_fail(
+                control, 400,
+                "\"name\" is no name for a session; expected 1 to %d letters, digits or - _ . : @ + ~",
+                MRG_MAX_SESSION_NAME);
+        return good;
+    }
+    if (strcmp(key, "listen") == 0) {
+        wish->listen = json_object_get_boolean(value);
+        if (!json_object_is_type(value, json_type_boolean))
+            mrg_control_fail(control, 400, "\"listen\" is neither true nor false; expected a boolean");
+        return json_object_is_type(value, json_type_boolean);
+    }
+    mrg_control_fail(control, 400, "there is no member \"%.100s\"; expected \"name\" or \"listen\"", key);
+    return false;
+}
+
+/* {"name"?: string, "listen"?: bool}; an empty body is {}. The session that the request names otherwise is the
+ * default name. */
 static bool read_wish(struct mrg_control *control, struct wish *wish)
 {
-    struct mrg_arena *arena = control->exchange->arena;
     struct mrg_slice body = control->exchange->request.body.bytes;
-    struct json_object *tree = NULL, *value;
+    struct json_object *tree = NULL;
     struct mrg_error err;
     if (body.len > 0 && mrg_json_parse(body, &tree, &err)) {
         mrg_control_fail(control, 400, "the body is not JSON: %.500s", err.message);
@@ -85,23 +110,11 @@ static bool read_wish(struct mrg_control *control, struct wish *wish)
         mrg_control_fail(control, 400,
                          "the body is no object; expected {\"name\"?: string, \"listen\"?: boolean}");
     if (control->session.len > 0)
-        wish->name = mrg_arena_memdup(arena, control->session.ptr, control->session.len);
-    if (good && json_object_object_get_ex(tree, "name", &value)) {
-        struct mrg_slice name = {json_object_get_string(value), (size_t)json_object_get_string_len(value)};
-        good = json_object_is_type(value, json_type_string) && mrg_session_name_ok(name);
-        if (good)
-            wish->name = mrg_arena_strdup(arena, json_object_get_string(value));
-        else
-            mrg_control_fail(
-                control, 400,
-                "\"name\" is no name for a session; expected 1 to %d letters, digits or - _ . : @ + ~",
-                MRG_MAX_SESSION_NAME);
-    }
-    if (good && json_object_object_get_ex(tree, "listen", &value)) {
-        good = json_object_is_type(value, json_type_boolean);
-        wish->listen = json_object_get_boolean(value);
-        if (!good)
-            mrg_control_fail(control, 400, "\"listen\" is neither true nor false; expected a boolean");
+        wish->name = mrg_arena_memdup(control->exchange->arena, control->session.ptr, control->session.len);
+    if (good && tree) {
+        json_object_object_foreach (tree, key, value) {
+            good = good && read_member(control, key, value, wish);
+        }
     }
     json_object_put(tree);
     return good;

@@ -12,7 +12,8 @@ void mrg_verb_health(struct mrg_control *control)
     struct mrg_buf buf;
     struct mrg_config *config = mrg_gateway_config(control->gateway);
     mrg_buf_init(&buf, MRG_MAX_REPLY_BODY);
-    mrg_buf_append_str(&buf, "{\"status\":\"serving\",\"version\":\"" MRG_VERSION "\",\"dependencies\":[");
+    mrg_buf_appendf(&buf, "{\"status\":\"%s\",\"version\":\"" MRG_VERSION "\",\"dependencies\":[",
+                    mrg_gateway_is_closed(control->gateway) ? "stopping" : "serving");
     const char *before = "";
     for (size_t i = 0; i < config->dependency_count; i++) {
         const char *name = config->dependencies[i].name;

@@ -48,6 +48,10 @@ struct mrg_engine {
     const struct mrg_engine_ops *ops;
 };
 
+/* Whether the caller has hung up and `on_gone` says that its work is dropped. Any thread. An engine looks
+ * after it can be found by cancel, so that a cancel that came before that is not lost. */
+bool mrg_exchange_dropped(const struct mrg_exchange *exchange);
+
 /* Continues the turn of a PENDING exchange with ANSWERED or PASSED. Any thread; may run further turns
  * before it returns. */
 void mrg_turn_resume(struct mrg_exchange *exchange, enum mrg_verdict verdict);

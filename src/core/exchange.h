@@ -61,6 +61,7 @@ struct mrg_exchange {
     struct mrg_session *session;       /* a reference */
     struct mrg_state *state;           /* a reference */
     size_t engine_index;               /* next engine of the chain to ask */
+    bool missed;                       /* a replay has no recording for it: a miss unless another answers */
     struct mrg_slice engine_note;      /* why the engines before passed, for the last failure's sentence */
     struct mrg_hash128 key; /* of `shown`, by the dependency's comparison; set when the turn begins */
     mrg_place place;        /* the state's place when the turn began */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
-#include <time.h>
 
 #include "core/control.h"
 #include "core/gateway_int.h"
@@ -8,12 +7,49 @@
 #include "util/text.h"
 
 #define EXPIRY_EVERY_MS 30000u /* how often idle sessions are looked for */
+#define DRAIN_LOOK_MS   10u    /* how often drain looks whether anything is left, beside being told */
+
+static void unref_all(struct mrg_dependency **dependencies, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mrg_dependency_unref(dependencies[i]);
+    free(dependencies);
+}
+
+/* With the write lock held: takes out the retired dependencies that nobody else holds any more; they are
+ * freed outside it. */
+static struct mrg_dependency **take_unheld(struct mrg_gateway *gateway, size_t *ret_count)
+{
+    struct mrg_dependency **out = mrg_zalloc((gateway->retired_count + 1) * sizeof(*out));
+    size_t kept = 0, taken = 0;
+    for (size_t i = 0; i < gateway->retired_count; i++) {
+        struct mrg_dependency *one = gateway->retired[i];
+        if (atomic_load(&one->refs) > 1)
+            gateway->retired[kept++] = one;
+        else
+            out[taken++] = one;
+    }
+    gateway->retired_count = kept;
+    *ret_count = taken;
+    return out;
+}
+
+static void prune_retired(struct mrg_gateway *gateway)
+{
+    size_t count;
+    pthread_rwlock_wrlock(&gateway->lock);
+    struct mrg_dependency **unheld = take_unheld(gateway, &count);
+    pthread_rwlock_unlock(&gateway->lock);
+    unref_all(unheld, count);
+}
 
 static void on_expiry(struct mrg_timer *timer)
 {
     struct mrg_gateway *gateway = MRG_CONTAINER_OF(timer, struct mrg_gateway, expiry);
-    if (mrg_sessions_expire(gateway->sessions, MRG_SESSION_IDLE_MS) > 0)
-        mrg_gateway_sweep_doors(gateway);
+    mrg_sessions_expire(gateway->sessions, MRG_SESSION_IDLE_MS);
+    /* Sessions go in other ways too: dropped by a verb, or to make room. */
+    mrg_gateway_sweep_doors(gateway);
+    prune_retired(gateway);
     mrg_watch_timer_set(gateway->watch, timer, mrg_clock_ms() + EXPIRY_EVERY_MS);
 }
 
@@ -27,11 +63,7 @@ struct mrg_gateway *mrg_gateway_new(struct mrg_stats *stats, struct mrg_watch *w
     pthread_rwlock_init(&gateway->lock, NULL);
     pthread_mutex_init(&gateway->doors_lock, NULL);
     pthread_mutex_init(&gateway->idle_lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&gateway->idle, &attr);
-    pthread_condattr_destroy(&attr);
+    mrg_cond_init_monotonic(&gateway->idle);
     if (watch) {
         gateway->expiry.fn = on_expiry;
         mrg_watch_timer_set(watch, &gateway->expiry, mrg_clock_ms() + EXPIRY_EVERY_MS);
@@ -39,17 +71,9 @@ struct mrg_gateway *mrg_gateway_new(struct mrg_stats *stats, struct mrg_watch *w
     return gateway;
 }
 
-static void unref_all(struct mrg_dependency **dependencies, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        mrg_dependency_unref(dependencies[i]);
-    free(dependencies);
-}
-
-/* Twice, because the first may have waited for a run that set the timer again. */
 static void stop_expiry(struct mrg_gateway *gateway)
 {
-    for (int i = 0; i < 2 && gateway->watch; i++)
+    if (gateway->watch)
         mrg_watch_timer_clear(gateway->watch, &gateway->expiry);
 }
 
@@ -58,7 +82,7 @@ void mrg_gateway_free(struct mrg_gateway *gateway)
     if (!gateway)
         return;
     stop_expiry(gateway);
-    MRG_ASSERT(gateway->in_flight == 0);
+    MRG_ASSERT(atomic_load(&gateway->in_flight) == 0);
     mrg_gateway_forget_doors(gateway);
     mrg_sessions_free(gateway->sessions);
     mrg_journal_free(gateway->journal);
@@ -72,24 +96,15 @@ void mrg_gateway_free(struct mrg_gateway *gateway)
     free(gateway);
 }
 
-/* With the write lock held: keeps the old dependencies until their last exchange ends, and lets earlier
- * ones go. */
-static void retire(struct mrg_gateway *gateway, struct mrg_dependency **old, size_t count)
+/* With the write lock held. */
+static void retire(struct mrg_gateway *gateway)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < gateway->retired_count; i++) {
-        if (atomic_load(&gateway->retired[i]->refs) > 1)
-            gateway->retired[kept++] = gateway->retired[i];
-        else
-            mrg_dependency_unref(gateway->retired[i]);
-    }
-    gateway->retired_count = kept;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < gateway->dependency_count; i++) {
         mrg_grow((void **)&gateway->retired, &gateway->retired_room, gateway->retired_count,
                  sizeof(*gateway->retired));
-        gateway->retired[gateway->retired_count++] = old[i];
+        gateway->retired[gateway->retired_count++] = gateway->dependencies[i];
     }
-    free(old);
+    free(gateway->dependencies);
 }
 
 void mrg_gateway_configure(struct mrg_gateway *gateway, struct mrg_config *config,
@@ -100,12 +115,13 @@ void mrg_gateway_configure(struct mrg_gateway *gateway, struct mrg_config *confi
         fresh[i] = mrg_dependency_ref(dependencies[i]);
     pthread_rwlock_wrlock(&gateway->lock);
     struct mrg_config *old = gateway->config;
-    retire(gateway, gateway->dependencies, gateway->dependency_count);
+    retire(gateway);
     gateway->config = mrg_config_ref(config);
     gateway->dependencies = fresh;
     gateway->dependency_count = count;
     pthread_rwlock_unlock(&gateway->lock);
     mrg_config_unref(old);
+    prune_retired(gateway);
 }
 
 void mrg_gateway_add_transport(struct mrg_gateway *gateway, struct mrg_transport *transport)
@@ -151,35 +167,40 @@ struct mrg_dependency *mrg_gateway_dependency(struct mrg_gateway *gateway, const
 
 void mrg_gateway_enter(struct mrg_gateway *gateway)
 {
-    pthread_mutex_lock(&gateway->idle_lock);
-    gateway->in_flight++;
-    pthread_mutex_unlock(&gateway->idle_lock);
+    atomic_fetch_add(&gateway->in_flight, 1);
 }
 
+/*
+ * The step to 0 is the last thing that touches the gateway: once drain has seen it, main may free the gateway
+ * while this thread, an engine's perhaps, still runs. So it is either this one atomic step, while the server
+ * runs, or made under drain's lock. One that saw the gateway open just before it was closed does not signal:
+ * drain looks again soon.
+ */
 void mrg_gateway_leave(struct mrg_gateway *gateway)
 {
-    /* Under the lock, so that drain cannot return, and the gateway be freed, before this thread is done with it. */
+    if (!atomic_load(&gateway->closed)) {
+        atomic_fetch_sub(&gateway->in_flight, 1);
+        return;
+    }
     pthread_mutex_lock(&gateway->idle_lock);
-    if (--gateway->in_flight == 0)
+    if (atomic_fetch_sub(&gateway->in_flight, 1) == 1)
         pthread_cond_broadcast(&gateway->idle);
     pthread_mutex_unlock(&gateway->idle_lock);
 }
 
+/* Monotonic milliseconds as pthread_cond_timedwait wants them. */
 size_t mrg_gateway_drain(struct mrg_gateway *gateway, uint64_t timeout_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
+    uint64_t now = mrg_clock_ms(), until = now + timeout_ms;
+    size_t left;
+    mrg_gateway_close(gateway);
     pthread_mutex_lock(&gateway->idle_lock);
-    int late = 0;
-    while (gateway->in_flight > 0 && late == 0)
-        late = pthread_cond_timedwait(&gateway->idle, &gateway->idle_lock, &until);
-    size_t left = gateway->in_flight;
+    while ((left = atomic_load(&gateway->in_flight)) > 0 && now < until) {
+        struct timespec next;
+        mrg_clock_deadline(&next, until - now < DRAIN_LOOK_MS ? until - now : DRAIN_LOOK_MS);
+        pthread_cond_timedwait(&gateway->idle, &gateway->idle_lock, &next);
+        now = mrg_clock_ms();
+    }
     pthread_mutex_unlock(&gateway->idle_lock);
     return left;
 }
@@ -191,23 +212,34 @@ void mrg_gateway_close(struct mrg_gateway *gateway)
     stop_expiry(gateway);
 }
 
-static void cancel_engines(struct mrg_dependency **dependencies, size_t count)
+bool mrg_gateway_is_closed(struct mrg_gateway *gateway)
 {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < dependencies[i]->engine_count; k++) {
-            struct mrg_engine *engine = dependencies[i]->engines[k];
-            if (engine->ops->cancel)
-                engine->ops->cancel(engine, NULL);
-        }
+    return atomic_load(&gateway->closed);
+}
+
+static void cancel_engines(const struct mrg_dependency *dependency)
+{
+    for (size_t k = 0; k < dependency->engine_count; k++) {
+        struct mrg_engine *engine = dependency->engines[k];
+        if (engine->ops->cancel)
+            engine->ops->cancel(engine, NULL);
     }
 }
 
 void mrg_gateway_cancel_all(struct mrg_gateway *gateway)
 {
-    atomic_store(&gateway->closed, true);
+    size_t count = 0;
+    mrg_gateway_close(gateway);
     atomic_store(&gateway->cancelling, true);
     pthread_rwlock_rdlock(&gateway->lock);
-    cancel_engines(gateway->dependencies, gateway->dependency_count);
-    cancel_engines(gateway->retired, gateway->retired_count);
+    struct mrg_dependency **all =
+        mrg_zalloc((gateway->dependency_count + gateway->retired_count + 1) * sizeof(*all));
+    for (size_t i = 0; i < gateway->dependency_count; i++)
+        all[count++] = mrg_dependency_ref(gateway->dependencies[i]);
+    for (size_t i = 0; i < gateway->retired_count; i++)
+        all[count++] = mrg_dependency_ref(gateway->retired[i]);
     pthread_rwlock_unlock(&gateway->lock);
+    for (size_t i = 0; i < count; i++)
+        cancel_engines(all[i]);
+    unref_all(all, count);
 }

@@ -35,12 +35,16 @@ void mrg_gateway_submit(struct mrg_gateway *gateway, struct mrg_exchange *exchan
  * still comes. */
 void mrg_gateway_gone(struct mrg_gateway *gateway, struct mrg_exchange *exchange);
 
-/* Main, stopping: waits until nothing is in flight, at most timeout_ms; the number still in flight. */
+/* Main, stopping: closes the gateway and waits until nothing is in flight, at most timeout_ms; the number
+ * still in flight. */
 size_t mrg_gateway_drain(struct mrg_gateway *gateway, uint64_t timeout_ms);
 /* Main, stopping: cancels what is in flight; each is delivered a 503. New submissions get 503 at once. */
 void mrg_gateway_cancel_all(struct mrg_gateway *gateway);
 /* Main, stopping: from now on new submissions get 503; what is in flight goes on. */
 void mrg_gateway_close(struct mrg_gateway *gateway);
+
+/* Whether it refuses new exchanges because the server stops. */
+bool mrg_gateway_is_closed(struct mrg_gateway *gateway);
 
 /* For control verbs and main. Borrowed. */
 struct mrg_sessions *mrg_gateway_sessions(struct mrg_gateway *gateway);

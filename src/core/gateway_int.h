@@ -37,9 +37,9 @@ struct mrg_gateway {
 
     atomic_bool closed;        /* new submissions get 503 */
     atomic_bool cancelling;    /* waiting ones too */
-    pthread_mutex_t idle_lock; /* guards in_flight */
-    pthread_cond_t idle;       /* signalled when in_flight falls to 0 */
-    size_t in_flight;          /* submitted and not yet delivered */
+    pthread_mutex_t idle_lock; /* for idle */
+    pthread_cond_t idle;       /* signalled when in_flight falls to 0 while closed */
+    atomic_size_t in_flight;   /* submitted and not yet delivered */
 };
 
 /* turn.c: the exchange has its dependency, session and state; takes over the gateway's reference. */

@@ -139,7 +139,7 @@ static struct mrg_dependency *find_dependency(struct mrg_gateway *gateway, struc
 static void refuse_unknown(struct mrg_gateway *gateway, struct mrg_exchange *exchange)
 {
     struct mrg_buf known;
-    mrg_buf_init(&known, 1024);
+    mrg_buf_init(&known, SIZE_MAX);
     pthread_rwlock_rdlock(&gateway->lock);
     for (size_t i = 0; i < gateway->dependency_count; i++) {
         const struct mrg_dependency_config *config = gateway->dependencies[i]->config;
@@ -159,8 +159,8 @@ static void refuse_unknown(struct mrg_gateway *gateway, struct mrg_exchange *exc
     mrg_buf_done(&known);
 }
 
-/* Sets dependency, session, state and shown; false when the reply is a refusal already. */
-static bool place(struct mrg_gateway *gateway, struct mrg_exchange *exchange, struct mrg_slice session)
+/* Sets session, state, shown and key; false when the reply is a refusal already. */
+static bool admit(struct mrg_gateway *gateway, struct mrg_exchange *exchange, struct mrg_slice session)
 {
     if (!session.ptr)
         session = MRG_SLICE("default");
@@ -176,8 +176,17 @@ static bool place(struct mrg_gateway *gateway, struct mrg_exchange *exchange, st
     }
     exchange->session = mrg_sessions_get(gateway->sessions, session);
     exchange->state = mrg_session_state(exchange->session, exchange->dependency->name);
-    exchange->shown = mrg_match_redact(exchange->dependency->match, exchange->arena, &exchange->request);
+    exchange->shown = mrg_match_shown(exchange->dependency->match, exchange->arena, &exchange->request);
+    exchange->key = mrg_match_key(exchange->dependency->match, exchange->shown);
     return true;
+}
+
+/* What never got a turn counts as failed all the same, so that --strict sees it. */
+static void skip_refused(struct mrg_exchange *exchange)
+{
+    if (exchange->dependency)
+        atomic_fetch_add_explicit(&exchange->dependency->stats->failed, 1, memory_order_relaxed);
+    mrg_turn_skip(exchange);
 }
 
 void mrg_gateway_submit(struct mrg_gateway *gateway, struct mrg_exchange *exchange)
@@ -194,9 +203,9 @@ void mrg_gateway_submit(struct mrg_gateway *gateway, struct mrg_exchange *exchan
     } else if (atomic_load(&gateway->closed)) {
         mrg_reply_fail(exchange->arena, &exchange->reply, 503, "the server is stopping");
         mrg_turn_skip(exchange);
-    } else if (place(gateway, exchange, session)) {
+    } else if (admit(gateway, exchange, session)) {
         mrg_turn_enter(exchange);
     } else {
-        mrg_turn_skip(exchange);
+        skip_refused(exchange);
     }
 }

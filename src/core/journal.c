@@ -6,6 +6,8 @@
 #include "util/clock.h"
 #include "util/json.h"
 
+#define MAX_HELD 4u /* evicted records that are freed outside the lock; one is the rule */
+
 struct mrg_journal {
     pthread_mutex_t lock;
     struct mrg_record **ring; /* max_entries slots */
@@ -51,20 +53,27 @@ void mrg_journal_free(struct mrg_journal *journal)
 
 void mrg_journal_add(struct mrg_journal *journal, struct mrg_record *record)
 {
-    size_t size = mrg_record_size(record);
+    struct mrg_record *evicted[MAX_HELD];
+    size_t held = 0, size = mrg_record_size(record);
     mrg_record_ref(record);
     pthread_mutex_lock(&journal->lock);
     /* Numbered here, so that a reader who goes on behind `last` misses none that was numbered before and added after. */
     record->seq = ++journal->last_seq;
     while (journal->count > 0 &&
            (journal->count == journal->max_entries || journal->bytes + size > journal->max_bytes)) {
-        mrg_record_unref(take_oldest(journal));
+        struct mrg_record *oldest = take_oldest(journal);
+        if (held < MAX_HELD)
+            evicted[held++] = oldest;
+        else
+            mrg_record_unref(oldest);
         journal->evicted++;
     }
     journal->ring[(journal->first + journal->count) % journal->max_entries] = record;
     journal->count++;
     journal->bytes += size;
     pthread_mutex_unlock(&journal->lock);
+    while (held > 0)
+        mrg_record_unref(evicted[--held]);
 }
 
 static bool fits(const struct mrg_record *record, const struct mrg_journal_filter *filter)

@@ -22,13 +22,21 @@ struct mrg_slice mrg_jsontext_string(struct mrg_arena *arena, struct mrg_slice r
     struct mrg_buf buf;
     mrg_buf_init(&buf, raw.len);
     mrg_json_unescape(&buf, raw);
-    struct mrg_slice copy = {mrg_arena_memdup(arena, buf.data ? buf.data : "", buf.len), buf.len};
-    mrg_buf_done(&buf);
-    return copy;
+    return mrg_arena_take_buf(arena, &buf);
 }
 
-enum mrg_err mrg_jsontext_scalar(struct mrg_arena *arena, const char *what, struct mrg_slice raw,
-                                 struct mrg_slice *ret_text, struct mrg_error *err)
+enum mrg_err mrg_jsontext_read_string(struct mrg_arena *arena, const char *what, struct mrg_slice raw,
+                                      struct mrg_slice *ret_text, struct mrg_error *err)
+{
+    if (*raw.ptr != '"')
+        return mrg_jsontext_expected(err, what, raw, "a string");
+    *ret_text = mrg_jsontext_string(arena, raw);
+    return MRG_ERR_OK;
+}
+
+/* The content of a string; the text itself of a number, true or false. INVALID for others, naming `what`. */
+static enum mrg_err read_scalar(struct mrg_arena *arena, const char *what, struct mrg_slice raw,
+                                struct mrg_slice *ret_text, struct mrg_error *err)
 {
     if (*raw.ptr == '{' || *raw.ptr == '[' || *raw.ptr == 'n')
         return mrg_jsontext_expected(err, what, raw, "a string");
@@ -54,16 +62,14 @@ struct mrg_slice mrg_jsontext_minified(struct mrg_arena *arena, struct mrg_slice
     struct mrg_buf buf;
     mrg_buf_init(&buf, raw.len);
     mrg_json_minify(&buf, raw);
-    struct mrg_slice copy = {mrg_arena_memdup(arena, buf.data ? buf.data : "", buf.len), buf.len};
-    mrg_buf_done(&buf);
-    return copy;
+    return mrg_arena_take_buf(arena, &buf);
 }
 
 static enum mrg_err one_pair(struct mrg_arena *arena, const char *what, struct mrg_slice name,
                              struct mrg_slice raw, mrg_jsontext_pair_fn fn, void *ctx, struct mrg_error *err)
 {
     struct mrg_slice value;
-    enum mrg_err code = mrg_jsontext_scalar(arena, what, raw, &value, err);
+    enum mrg_err code = read_scalar(arena, what, raw, &value, err);
     return code ? code : fn(ctx, name, value, err);
 }
 

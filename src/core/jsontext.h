@@ -20,9 +20,9 @@ enum mrg_err mrg_jsontext_expected(struct mrg_error *err, const char *what, stru
 /* The content of a JSON string, in the arena, a NUL behind. */
 struct mrg_slice mrg_jsontext_string(struct mrg_arena *arena, struct mrg_slice raw);
 
-/* The content of a string; the text itself of a number, true or false. INVALID for others, naming `what`. */
-enum mrg_err mrg_jsontext_scalar(struct mrg_arena *arena, const char *what, struct mrg_slice raw,
-                                 struct mrg_slice *ret_text, struct mrg_error *err);
+/* The same for a value that may be no string: INVALID then, naming `what`. */
+enum mrg_err mrg_jsontext_read_string(struct mrg_arena *arena, const char *what, struct mrg_slice raw,
+                                      struct mrg_slice *ret_text, struct mrg_error *err);
 
 /* A copy in ASCII lower case, a NUL behind. */
 struct mrg_slice mrg_jsontext_lower(struct mrg_arena *arena, struct mrg_slice text);
@@ -31,8 +31,9 @@ struct mrg_slice mrg_jsontext_lower(struct mrg_arena *arena, struct mrg_slice te
 struct mrg_slice mrg_jsontext_minified(struct mrg_arena *arena, struct mrg_slice raw);
 
 /*
- * Calls fn for each name and value of an object whose values are scalars or arrays of scalars. `what` names
- * the object in messages. Stops at the first error.
+ * Calls fn for each name and value of an object whose values are scalars or arrays of scalars: the content
+ * of a string, the text itself of a number, true or false. `what` names the object in messages. Stops at the
+ * first error.
  */
 typedef enum mrg_err (*mrg_jsontext_pair_fn)(void *ctx, struct mrg_slice name, struct mrg_slice value,
                                              struct mrg_error *err);

@@ -28,7 +28,7 @@
 
 /* Sessions */
 #define MRG_MAX_SESSION_NAME 128      /* bytes of a session's name: it stands in headers, paths and logs */
-#define MRG_MAX_SESSIONS     10000u   /* sessions at one time; past it the longest idle one goes */
+#define MRG_MAX_SESSIONS     10000u   /* sessions at one time; past it one that is idle goes */
 #define MRG_SESSION_IDLE_MS  3600000u /* an idle session other than `default` goes after an hour */
 #define MRG_MAX_SCENARIO                                                                                     \
     (64u << 10) /* bytes of a scenario's context: it is shown to the model at each request */
@@ -39,7 +39,9 @@
 #define MRG_WINDOW 20u /* exchanges that the model is always shown (paper, section III-B) */
 #define MRG_WINDOW_STEP                                                                                      \
     10u /* and how many more before the oldest of these go at once, so that cached prefixes live */
-#define MRG_MAX_WINDOW      200u        /* the most that `memory.window` may be */
+#define MRG_MAX_WINDOW 200u /* the most that `memory.window` may be */
+#define MRG_MAX_COUNTS                                                                                       \
+    65536u /* different reads counted at one place of a state (`nth`); more are not counted */
 #define MRG_JOURNAL_ENTRIES 1000u       /* exchanges kept in the journal; evictions are counted */
 #define MRG_JOURNAL_BYTES   (32u << 20) /* and the bytes they may hold together */
 
@@ -60,6 +62,11 @@
 /* Cassettes and configuration */
 #define MRG_MAX_CASSETTE_LINE                                                                                \
     (20u << 20) /* bytes of one line: a request and a reply at their largest, in base64 */
+#define MRG_CASSETTE_QUEUE_BYTES                                                                             \
+    (256u << 20) /* bytes of recorded lines that wait for a disk that refuses; past it new ones are lost */
+#define MRG_MISS_ENTRIES 50000u /* entries looked at for the sentence about a miss, 100 ns each */
+#define MRG_MISS_BYTES                                                                                       \
+    (192u << 10) /* bytes of requests compared whole for it, 25 ns each: the caller's turn is held */
 #define MRG_MAX_CONFIG        (1u << 20) /* bytes of a configuration file */
 #define MRG_MAX_CONFIG_ERRORS 50         /* errors listed at once; the rest are counted */
 #define MRG_MAX_DEPENDENCIES  500u       /* dependencies of one server */

@@ -114,9 +114,12 @@ static bool hides(const char *pattern, struct mrg_slice name)
     return true;
 }
 
-bool mrg_match_shows(void *match, const struct mrg_header *header)
+bool mrg_match_shows(const void *match, const struct mrg_header *header)
 {
     const struct mrg_match *self = match;
+    if (self->config->preset == MRG_PRESET_PAPER && !mrg_slice_eq_str(header->name, "authorization") &&
+        !mrg_slice_eq_str(header->name, "idempotency-key"))
+        return false;
     if (mrg_header_is_noise(header->name))
         return false;
     for (size_t i = 0; i < self->config->hide.count; i++) {
@@ -124,6 +127,43 @@ bool mrg_match_shows(void *match, const struct mrg_header *header)
             return false;
     }
     return true;
+}
+
+const struct mrg_request *mrg_match_shown(const struct mrg_match *match, struct mrg_arena *arena,
+                                          const struct mrg_request *request)
+{
+    const struct mrg_request *redacted = mrg_match_redact(match, arena, request);
+    struct mrg_request *shown = mrg_arena_alloc(arena, sizeof(*shown));
+    *shown = *redacted;
+    shown->headers = mrg_arena_alloc(arena, (redacted->header_count + 1) * sizeof(*shown->headers));
+    shown->header_count = 0;
+    for (size_t i = 0; i < redacted->header_count; i++) {
+        const struct mrg_header *header = &redacted->headers[i];
+        if (mrg_match_shows(match, header) && !mrg_header_is_implied(redacted, header))
+            shown->headers[shown->header_count++] = *header;
+    }
+    return shown;
+}
+
+static void add_strings(struct mrg_buf *buf, const struct mrg_strings *strings)
+{
+    mrg_buf_appendf(buf, "%zu", strings->count);
+    for (size_t i = 0; i < strings->count; i++)
+        mrg_buf_append(buf, strings->items[i], strlen(strings->items[i]) + 1);
+}
+
+struct mrg_hash128 mrg_match_identity(const struct mrg_match *match)
+{
+    struct mrg_buf buf;
+    const struct mrg_dependency_config *config = match->config;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_buf_append(&buf, config->name, strlen(config->name) + 1);
+    mrg_buf_append_char(&buf, config->preset == MRG_PRESET_PAPER ? 'p' : 'n');
+    add_strings(&buf, &config->cassette.ignore);
+    add_strings(&buf, &config->hide);
+    struct mrg_hash128 identity = mrg_hash128_of(buf.data, buf.len, 0);
+    mrg_buf_done(&buf);
+    return identity;
 }
 
 static bool any_route(const struct mrg_strings *routes, const struct mrg_request *request)

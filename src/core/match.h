@@ -23,11 +23,18 @@ enum mrg_err mrg_match_new(const struct mrg_dependency_config *config, struct mr
 void mrg_match_free(struct mrg_match *match);
 
 /*
- * Whether the model is shown this header: not transport noise (core/request.h), not in headers.hide. A
- * mrg_header_filter_fn with ctx = match. Headers that the normal form implies are left out by the normal form
+ * The same for two matches that give every request the same key: made from the same name, cassette.ignore,
+ * headers.hide and preset.
+ */
+struct mrg_hash128 mrg_match_identity(const struct mrg_match *match);
+
+/*
+ * Whether the model is shown this header: not transport noise (core/request.h), not in headers.hide; with
+ * `preset: paper` only authorization and idempotency-key (paper, section III-B). A mrg_header_filter_fn with
+ * ctx = match. Headers that the normal form implies are left out by the normal form
  * itself.
  */
-bool mrg_match_shows(void *match, const struct mrg_header *header);
+bool mrg_match_shows(const void *match, const struct mrg_header *header);
 
 /*
  * The same request (pointer) when nothing is to be redacted, else a redacted copy in the arena. Redacted
@@ -38,6 +45,13 @@ bool mrg_match_shows(void *match, const struct mrg_header *header);
  */
 const struct mrg_request *mrg_match_redact(const struct mrg_match *match, struct mrg_arena *arena,
                                            const struct mrg_request *request);
+
+/*
+ * The request as engines, history and logs see it: redacted, and of its headers only those that the model is
+ * shown. In the arena.
+ */
+const struct mrg_request *mrg_match_shown(const struct mrg_match *match, struct mrg_arena *arena,
+                                          const struct mrg_request *request);
 
 /*
  * GET, HEAD and OPTIONS do not, all others do; `reads` and `writes` correct it; a route in both is a write.
@@ -54,9 +68,23 @@ bool mrg_match_changes_state(const struct mrg_match *match, const struct mrg_req
 struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request);
 
 /*
- * The first difference between two requests in the comparison's eyes, for people: `body.$.quantity: 2 here, 3
- * recorded`; into buf. Returns how much differs: a distance that orders candidates (0: equal; other method or
- * path weigh most). Slow: for misses only.
+ * One request held against many recorded ones, for the sentence about a miss. Slow: what is done once for
+ * `here` (its shown form, its pairs, its tree) is kept in the differ. `here` and the match outlive it; one
+ * thread at a time.
  */
-unsigned mrg_match_diff(const struct mrg_match *match, const struct mrg_request *here,
-                        const struct mrg_request *recorded, struct mrg_buf *buf);
+struct mrg_match_differ;
+struct mrg_match_differ *mrg_match_differ_new(const struct mrg_match *match, const struct mrg_request *here);
+void mrg_match_differ_free(struct mrg_match_differ *differ);
+/* Bytes of the normal form of `here`. */
+size_t mrg_match_differ_size(const struct mrg_match_differ *differ);
+/* What of a distance the targets make: a moment's work, and never more than the whole. */
+unsigned mrg_match_differ_target(const struct mrg_match_differ *differ, struct mrg_slice method,
+                                 struct mrg_slice path);
+/*
+ * The first difference between `here` and a recorded request (as mrg_request_parse gives it) in the
+ * comparison's eyes, for people: `body.$.quantity: 2 here, 3 recorded`; into buf. Returns how much differs: a
+ * distance that orders candidates (0: equal; other method or path weigh most). Bodies of more than
+ * MRG_MISS_BYTES together are held against each other byte by byte, not member by member.
+ */
+unsigned mrg_match_differ_compare(struct mrg_match_differ *differ, const struct mrg_request *recorded,
+                                  struct mrg_buf *buf);

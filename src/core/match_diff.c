@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "core/match_int.h"
-#include "core/query.h"
-#include "util/json.h"
+#include "core/limits.h"
 #include "util/utf8.h"
 
 /* How much a difference weighs: candidates with the same method and path come before all others. */
@@ -11,17 +10,37 @@
 #define FAR_SEGMENT 10000u
 #define FAR_PAIR    100u
 #define FAR_BODY    200u
-#define FAR_LEAF    10u
 #define FAR_MOST    900000u /* what one body may add */
 
 #define SHOWN 80 /* bytes of a value that a message shows */
 
-struct diff {
+#define FEW 32u /* pairs that are looked for one by one */
+
+/* Pairs of a query or of headers, numbered. */
+struct pairs {
+    struct mrg_query_pair *items;
+    size_t count;
+    const struct mrg_query_pair **sorted; /* by key and index; NULL when they are few */
+};
+
+/* One request taken apart, as far as it is compared. */
+struct side {
+    const struct mrg_request *request;
+    struct mrg_slice boundary; /* of a multipart body; ptr NULL: none */
+    struct pairs query;
+    struct pairs headers;
+};
+
+struct mrg_match_differ {
     const struct mrg_match *match;
-    struct mrg_buf *buf; /* the first difference goes there */
-    bool told;           /* it has */
-    unsigned distance;   /* so far */
-    struct mrg_buf path; /* where in the body */
+    struct mrg_arena *arena;
+    struct mrg_request shown; /* what `here` would be, read back from a file */
+    size_t size;              /* bytes of its normal form */
+    struct side here;
+    struct mrg_slice text;    /* its body, the boundary replaced; not of JSON */
+    struct json_object *tree; /* its JSON body, what is ignored dropped; made when first needed */
+    bool parsed;              /* that was tried */
+    bool has_tree;            /* and it is there: NULL may be null */
 };
 
 static void append_cut(struct mrg_buf *buf, struct mrg_slice text)
@@ -42,8 +61,8 @@ static void append_side(struct mrg_buf *buf, struct mrg_slice json, const char *
     mrg_buf_append_str(buf, where);
 }
 
-static void tell(struct diff *diff, unsigned distance, struct mrg_slice what, struct mrg_slice here,
-                 struct mrg_slice recorded)
+void mrg_diff_tell(struct mrg_diff *diff, unsigned distance, struct mrg_slice what, struct mrg_slice here,
+                   struct mrg_slice recorded)
 {
     diff->distance += distance;
     if (diff->told)
@@ -56,18 +75,18 @@ static void tell(struct diff *diff, unsigned distance, struct mrg_slice what, st
     append_side(diff->buf, recorded, "recorded");
 }
 
-static void tell_texts(struct diff *diff, unsigned distance, struct mrg_slice what,
+static void tell_texts(struct mrg_diff *diff, unsigned distance, struct mrg_slice what,
                        const struct mrg_slice *here, const struct mrg_slice *recorded)
 {
     struct mrg_buf a, b;
     mrg_buf_init(&a, SIZE_MAX);
     mrg_buf_init(&b, SIZE_MAX);
-    if (here)
+    if (here && !diff->told)
         mrg_json_append_string(&a, *here);
-    if (recorded)
+    if (recorded && !diff->told)
         mrg_json_append_string(&b, *recorded);
-    tell(diff, distance, what, (struct mrg_slice){here ? a.data : NULL, a.len},
-         (struct mrg_slice){recorded ? b.data : NULL, b.len});
+    mrg_diff_tell(diff, distance, what, (struct mrg_slice){here ? a.data : NULL, a.len},
+                  (struct mrg_slice){recorded ? b.data : NULL, b.len});
     mrg_buf_done(&a);
     mrg_buf_done(&b);
 }
@@ -93,7 +112,8 @@ static unsigned segments_apart(struct mrg_slice a, struct mrg_slice b)
     return count ? count : 1;
 }
 
-static void diff_target(struct diff *diff, const struct mrg_request *here, const struct mrg_request *recorded)
+static void diff_target(struct mrg_diff *diff, const struct mrg_request *here,
+                        const struct mrg_request *recorded)
 {
     if (!mrg_slice_eq(here->method, recorded->method))
         tell_texts(diff, FAR_METHOD, MRG_SLICE("method"), &here->method, &recorded->method);
@@ -102,26 +122,50 @@ static void diff_target(struct diff *diff, const struct mrg_request *here, const
                    &here->path, &recorded->path);
 }
 
-static const struct mrg_query_pair *find_pair(const struct mrg_query_pair *pairs, size_t count,
-                                              const struct mrg_query_pair *like)
+static int compare_pairs(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (pairs[i].index == like->index && mrg_slice_eq(pairs[i].key, like->key))
-            return &pairs[i];
+    const struct mrg_query_pair *x = *(const struct mrg_query_pair *const *)a;
+    const struct mrg_query_pair *y = *(const struct mrg_query_pair *const *)b;
+    if (x->key.len != y->key.len)
+        return x->key.len < y->key.len ? -1 : 1;
+    int order = x->key.len > 0 ? memcmp(x->key.ptr, y->key.ptr, x->key.len) : 0;
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static void sort_pairs(struct mrg_arena *arena, struct pairs *pairs)
+{
+    pairs->sorted = NULL;
+    if (pairs->count <= FEW)
+        return;
+    pairs->sorted = mrg_arena_alloc(arena, pairs->count * sizeof(struct mrg_query_pair *));
+    for (size_t i = 0; i < pairs->count; i++)
+        pairs->sorted[i] = &pairs->items[i];
+    qsort(pairs->sorted, pairs->count, sizeof(struct mrg_query_pair *), compare_pairs);
+}
+
+static const struct mrg_query_pair *find_pair(const struct pairs *pairs, const struct mrg_query_pair *like)
+{
+    if (pairs->sorted) {
+        const struct mrg_query_pair *const *found =
+            bsearch(&like, pairs->sorted, pairs->count, sizeof(struct mrg_query_pair *), compare_pairs);
+        return found ? *found : NULL;
+    }
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (pairs->items[i].index == like->index && mrg_slice_eq(pairs->items[i].key, like->key))
+            return &pairs->items[i];
     }
     return NULL;
 }
 
-static void diff_pairs(struct diff *diff, const char *part, const struct mrg_query_pair *here,
-                       size_t here_count, const struct mrg_query_pair *recorded, size_t recorded_count)
+static void diff_pairs(struct mrg_diff *diff, const char *part, const struct pairs *here,
+                       const struct pairs *recorded)
 {
     struct mrg_buf what;
     mrg_buf_init(&what, SIZE_MAX);
-    for (size_t i = 0; i < here_count + recorded_count; i++) {
-        const struct mrg_query_pair *a = i < here_count ? &here[i] : NULL;
-        const struct mrg_query_pair *b =
-            a ? find_pair(recorded, recorded_count, a) : &recorded[i - here_count];
-        if (a ? (b && mrg_slice_eq(a->value, b->value)) : find_pair(here, here_count, b) != NULL)
+    for (size_t i = 0; i < here->count + recorded->count; i++) {
+        const struct mrg_query_pair *a = i < here->count ? &here->items[i] : NULL;
+        const struct mrg_query_pair *b = a ? find_pair(recorded, a) : &recorded->items[i - here->count];
+        if (a ? (b && mrg_slice_eq(a->value, b->value)) : find_pair(here, b) != NULL)
             continue;
         mrg_buf_clear(&what);
         mrg_buf_append_str(&what, part);
@@ -131,149 +175,60 @@ static void diff_pairs(struct diff *diff, const char *part, const struct mrg_que
     mrg_buf_done(&what);
 }
 
-static struct mrg_query_pair *query_pairs(const struct diff *diff, struct mrg_arena *arena,
-                                          struct mrg_slice query, size_t *ret_count)
+static struct pairs query_pairs(const struct mrg_match *match, struct mrg_arena *arena,
+                                struct mrg_slice query)
 {
-    size_t count, kept = 0;
-    struct mrg_query_pair *pairs = mrg_query_read(arena, query, &count);
+    struct pairs pairs;
+    size_t count;
+    pairs.items = mrg_query_read(arena, query, &count);
+    pairs.count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!mrg_rules_query(&diff->match->ignore, pairs[i].key))
-            pairs[kept++] = pairs[i];
+        if (!mrg_rules_query(&match->ignore, pairs.items[i].key))
+            pairs.items[pairs.count++] = pairs.items[i];
     }
-    *ret_count = kept;
+    sort_pairs(arena, &pairs);
     return pairs;
 }
 
-static struct mrg_query_pair *header_pairs(const struct diff *diff, struct mrg_arena *arena,
-                                           const struct mrg_request *request, struct mrg_slice boundary,
-                                           size_t *ret_count)
+static struct pairs header_pairs(const struct mrg_match *match, struct mrg_arena *arena,
+                                 const struct mrg_request *request, struct mrg_slice boundary)
 {
-    struct mrg_query_pair *pairs = mrg_arena_alloc(arena, (request->header_count + 1) * sizeof(*pairs));
-    size_t count = 0;
-    for (size_t i = 0; i < request->header_count; i++) {
-        const struct mrg_header *header = &request->headers[i];
-        if (!mrg_match_counts(diff->match, request, header))
+    struct pairs pairs;
+    pairs.items = mrg_arena_alloc(arena, (request->header_count + 1) * sizeof(*pairs.items));
+    pairs.count = mrg_match_headers(match, request, pairs.items);
+    for (size_t i = 0; i < pairs.count && boundary.len > 0; i++) {
+        struct mrg_query_pair *pair = &pairs.items[i];
+        if (!mrg_slice_eq_str(pair->key, "content-type"))
             continue;
-        pairs[count] = (struct mrg_query_pair){header->name, header->value, 0};
-        for (size_t j = 0; j < count; j++)
-            pairs[count].index += mrg_slice_eq(pairs[j].key, header->name);
-        if (boundary.len > 0 && mrg_slice_eq_str(header->name, "content-type")) {
-            struct mrg_buf buf;
-            mrg_buf_init(&buf, SIZE_MAX);
-            mrg_multipart_append(&buf, header->value, boundary);
-            pairs[count].value = (struct mrg_slice){mrg_arena_memdup(arena, buf.data, buf.len), buf.len};
-            mrg_buf_done(&buf);
-        }
-        count++;
+        struct mrg_buf buf;
+        mrg_buf_init(&buf, SIZE_MAX);
+        mrg_multipart_append(&buf, pair->value, boundary);
+        pair->value = mrg_arena_take_buf(arena, &buf);
     }
-    *ret_count = count;
+    sort_pairs(arena, &pairs);
     return pairs;
 }
 
-static void push_name(struct mrg_buf *path, const char *name)
+static struct side side_of(const struct mrg_match *match, struct mrg_arena *arena,
+                           const struct mrg_request *request)
 {
-    size_t plain = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
-    if (plain > 0 && name[plain] == '\0')
-        mrg_buf_appendf(path, ".%s", name);
-    else
-        mrg_buf_appendf(path, "['%s']", name);
+    struct side side = {.request = request, .boundary = {NULL, 0}};
+    if (request->body.kind != MRG_BODY_JSON)
+        mrg_multipart_boundary(request, &side.boundary);
+    side.query = query_pairs(match, arena, request->query);
+    side.headers = header_pairs(match, arena, request, side.boundary);
+    return side;
 }
 
-static void pop_to(struct mrg_buf *path, size_t len)
+/* The bytes of a body that is no JSON, as they are compared. */
+static struct mrg_slice compared_bytes(struct mrg_arena *arena, const struct side *side)
 {
-    path->len = len;
-    path->data[len] = '\0';
-}
-
-static void diff_node(struct diff *diff, bool has_here, struct json_object *here, bool has_recorded,
-                      struct json_object *recorded);
-
-static void diff_objects(struct diff *diff, struct json_object *here, struct json_object *recorded)
-{
-    size_t len = diff->path.len;
-    json_object_object_foreach (here, key, value) {
-        struct json_object *other = NULL;
-        bool has = json_object_object_get_ex(recorded, key, &other);
-        push_name(&diff->path, key);
-        diff_node(diff, true, value, has, other);
-        pop_to(&diff->path, len);
-    }
-    json_object_object_foreach (recorded, name, only) {
-        if (json_object_object_get_ex(here, name, NULL))
-            continue;
-        push_name(&diff->path, name);
-        diff_node(diff, false, NULL, true, only);
-        pop_to(&diff->path, len);
-    }
-}
-
-static void diff_arrays(struct diff *diff, struct json_object *here, struct json_object *recorded)
-{
-    size_t len = diff->path.len;
-    size_t a = json_object_array_length(here);
-    size_t b = json_object_array_length(recorded);
-    for (size_t i = 0; i < a || i < b; i++) {
-        mrg_buf_appendf(&diff->path, "[%zu]", i);
-        diff_node(diff, i < a, i < a ? json_object_array_get_idx(here, i) : NULL, i < b,
-                  i < b ? json_object_array_get_idx(recorded, i) : NULL);
-        pop_to(&diff->path, len);
-    }
-}
-
-/* `has` tells JSON's null, which is NULL too, from a value that is not there. */
-static void diff_node(struct diff *diff, bool has_here, struct json_object *here, bool has_recorded,
-                      struct json_object *recorded)
-{
-    bool both = has_here && has_recorded;
-    if (both && json_object_is_type(here, json_type_object) &&
-        json_object_is_type(recorded, json_type_object)) {
-        diff_objects(diff, here, recorded);
-        return;
-    }
-    if (both && json_object_is_type(here, json_type_array) &&
-        json_object_is_type(recorded, json_type_array)) {
-        diff_arrays(diff, here, recorded);
-        return;
-    }
-    struct mrg_buf a, b;
-    mrg_buf_init(&a, SIZE_MAX);
-    mrg_buf_init(&b, SIZE_MAX);
-    if (has_here)
-        mrg_json_append_tree(&a, here);
-    if (has_recorded)
-        mrg_json_append_tree(&b, recorded);
-    struct mrg_slice of_a = {has_here ? a.data : NULL, a.len};
-    struct mrg_slice of_b = {has_recorded ? b.data : NULL, b.len};
-    bool equal = false;
-    if (both) {
-        struct mrg_hash128 x = mrg_json_hash(of_a);
-        struct mrg_hash128 y = mrg_json_hash(of_b);
-        equal = x.low == y.low && x.high == y.high;
-    }
-    if (!equal)
-        tell(diff, FAR_LEAF, mrg_buf_slice(&diff->path), of_a, of_b);
-    mrg_buf_done(&a);
-    mrg_buf_done(&b);
-}
-
-static void diff_json(struct diff *diff, struct mrg_slice here, struct mrg_slice recorded)
-{
-    struct json_object *a = NULL, *b = NULL;
-    bool parsed =
-        mrg_json_parse(here, &a, NULL) == MRG_ERR_OK && mrg_json_parse(recorded, &b, NULL) == MRG_ERR_OK;
-    if (parsed) {
-        mrg_match_drop_ignored(diff->match, &a);
-        mrg_match_drop_ignored(diff->match, &b);
-        mrg_buf_append_str(&diff->path, "body.$");
-        diff_node(diff, true, a, true, b);
-    } else {
-        struct mrg_hash128 x = mrg_json_hash(here);
-        struct mrg_hash128 y = mrg_json_hash(recorded);
-        if (x.low != y.low || x.high != y.high)
-            tell(diff, FAR_BODY, MRG_SLICE("body"), here, recorded);
-    }
-    json_object_put(a);
-    json_object_put(b);
+    struct mrg_buf buf;
+    if (side->boundary.len == 0)
+        return side->request->body.bytes;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_multipart_append(&buf, side->request->body.bytes, side->boundary);
+    return mrg_arena_take_buf(arena, &buf);
 }
 
 static struct mrg_slice kind_name(const struct mrg_body *body)
@@ -282,97 +237,132 @@ static struct mrg_slice kind_name(const struct mrg_body *body)
     return mrg_slice_of(names[body->bytes.len == 0 ? MRG_BODY_NONE : body->kind]);
 }
 
-static void diff_bytes(struct diff *diff, const struct mrg_body *here, struct mrg_slice here_boundary,
-                       const struct mrg_body *recorded, struct mrg_slice recorded_boundary)
+static void diff_bytes(struct mrg_diff *diff, struct mrg_slice here, struct mrg_slice recorded)
 {
-    struct mrg_buf a, b;
-    mrg_buf_init(&a, SIZE_MAX);
-    mrg_buf_init(&b, SIZE_MAX);
-    if (here_boundary.len > 0)
-        mrg_multipart_append(&a, here->bytes, here_boundary);
-    else
-        mrg_buf_append_slice(&a, here->bytes);
-    if (recorded_boundary.len > 0)
-        mrg_multipart_append(&b, recorded->bytes, recorded_boundary);
-    else
-        mrg_buf_append_slice(&b, recorded->bytes);
-    struct mrg_slice of_a = mrg_buf_slice(&a);
-    struct mrg_slice of_b = mrg_buf_slice(&b);
-    if (!mrg_slice_eq(of_a, of_b)) {
-        size_t same = 0;
-        while (same < a.len && same < b.len && a.data[same] == b.data[same])
-            same++;
-        struct mrg_buf what;
-        mrg_buf_init(&what, SIZE_MAX);
-        mrg_buf_appendf(&what, "body (from byte %zu)", same);
-        struct mrg_slice rest_a = {of_a.ptr + same, a.len - same};
-        struct mrg_slice rest_b = {of_b.ptr + same, b.len - same};
-        tell_texts(diff, FAR_BODY, mrg_buf_slice(&what), &rest_a, &rest_b);
-        mrg_buf_done(&what);
-    }
-    mrg_buf_done(&a);
-    mrg_buf_done(&b);
+    if (mrg_slice_eq(here, recorded))
+        return;
+    size_t same = 0;
+    while (same < here.len && same < recorded.len && here.ptr[same] == recorded.ptr[same])
+        same++;
+    struct mrg_buf what;
+    mrg_buf_init(&what, SIZE_MAX);
+    mrg_buf_appendf(&what, "body (from byte %zu)", same);
+    /* A sentence shows a few bytes only; one more tells it that there are more. */
+    struct mrg_slice rest_here = {here.ptr + same, here.len - same};
+    struct mrg_slice rest_recorded = {recorded.ptr + same, recorded.len - same};
+    rest_here.len = rest_here.len > 2 * SHOWN ? 2 * SHOWN : rest_here.len;
+    rest_recorded.len = rest_recorded.len > 2 * SHOWN ? 2 * SHOWN : rest_recorded.len;
+    tell_texts(diff, FAR_BODY, mrg_buf_slice(&what), &rest_here, &rest_recorded);
+    mrg_buf_done(&what);
 }
 
-static void diff_body(struct diff *diff, const struct mrg_request *here, struct mrg_slice here_boundary,
-                      const struct mrg_request *recorded, struct mrg_slice recorded_boundary)
+static bool make_tree(struct mrg_match_differ *differ)
 {
-    struct mrg_slice of_here = kind_name(&here->body);
-    struct mrg_slice of_recorded = kind_name(&recorded->body);
+    if (!differ->parsed) {
+        differ->parsed = true;
+        differ->has_tree = mrg_json_parse(differ->shown.body.bytes, &differ->tree, NULL) == MRG_ERR_OK;
+        if (differ->has_tree)
+            mrg_match_drop_ignored(differ->match, &differ->tree);
+    }
+    return differ->has_tree;
+}
+
+static void diff_json(struct mrg_match_differ *differ, struct mrg_diff *diff, struct mrg_slice recorded)
+{
+    const struct mrg_rules *ignore = &differ->match->ignore;
+    struct mrg_slice here = differ->shown.body.bytes;
+    struct json_object *tree = NULL;
+    bool ignored = mrg_rules_may_apply(ignore, here) || mrg_rules_may_apply(ignore, recorded);
+    bool large = here.len + recorded.len > MRG_MISS_BYTES && !ignored;
+    if (!large && make_tree(differ) && mrg_json_parse(recorded, &tree, NULL) == MRG_ERR_OK) {
+        mrg_match_drop_ignored(differ->match, &tree);
+        mrg_diff_trees(diff, differ->tree, tree);
+        json_object_put(tree);
+        return;
+    }
+    struct mrg_hash128 x = mrg_json_hash(here);
+    struct mrg_hash128 y = mrg_json_hash(recorded);
+    if (x.low == y.low && x.high == y.high)
+        return;
+    if (large)
+        diff_bytes(diff, here, recorded);
+    else
+        mrg_diff_tell(diff, FAR_BODY, MRG_SLICE("body"), here, recorded);
+}
+
+static void diff_body(struct mrg_match_differ *differ, struct mrg_diff *diff, struct mrg_arena *arena,
+                      const struct side *recorded)
+{
+    const struct mrg_body *here = &differ->shown.body;
+    const struct mrg_body *other = &recorded->request->body;
+    struct mrg_slice of_here = kind_name(here);
+    struct mrg_slice of_recorded = kind_name(other);
     unsigned before = diff->distance;
-    if (diff->match->ignore.whole_body)
+    if (differ->match->ignore.whole_body)
         return;
     if (!mrg_slice_eq(of_here, of_recorded))
-        tell(diff, FAR_BODY, MRG_SLICE("body"), of_here, of_recorded);
-    else if (here->body.bytes.len > 0 && here->body.kind == MRG_BODY_JSON)
-        diff_json(diff, here->body.bytes, recorded->body.bytes);
-    else if (here->body.bytes.len > 0)
-        diff_bytes(diff, &here->body, here_boundary, &recorded->body, recorded_boundary);
+        mrg_diff_tell(diff, FAR_BODY, MRG_SLICE("body"), of_here, of_recorded);
+    else if (here->bytes.len > 0 && here->kind == MRG_BODY_JSON)
+        diff_json(differ, diff, other->bytes);
+    else if (here->bytes.len > 0)
+        diff_bytes(diff, differ->text, compared_bytes(arena, recorded));
     if (diff->distance - before > FAR_MOST)
         diff->distance = before + FAR_MOST;
 }
 
-/* The request as it is shown: what was read back from a file is that already. */
-static struct mrg_request shown(const struct mrg_match *match, struct mrg_arena *arena,
-                                const struct mrg_request *request)
+struct mrg_match_differ *mrg_match_differ_new(const struct mrg_match *match, const struct mrg_request *here)
 {
-    struct mrg_request copy = *request;
-    struct mrg_buf buf;
-    mrg_buf_init(&buf, SIZE_MAX);
-    mrg_request_append_json(&buf, request, mrg_match_shows, (void *)(uintptr_t)match);
-    mrg_request_parse(arena, mrg_buf_slice(&buf), &copy, NULL);
-    mrg_buf_done(&buf);
-    return copy;
-}
-
-static void diff_requests(struct diff *diff, struct mrg_arena *arena, const struct mrg_request *here,
-                          const struct mrg_request *recorded)
-{
-    struct mrg_slice here_boundary = {NULL, 0}, recorded_boundary = {NULL, 0};
-    size_t a, b;
-    if (here->body.kind != MRG_BODY_JSON)
-        mrg_multipart_boundary(here, &here_boundary);
-    if (recorded->body.kind != MRG_BODY_JSON)
-        mrg_multipart_boundary(recorded, &recorded_boundary);
-    diff_target(diff, here, recorded);
-    struct mrg_query_pair *of_here = query_pairs(diff, arena, here->query, &a);
-    struct mrg_query_pair *of_recorded = query_pairs(diff, arena, recorded->query, &b);
-    diff_pairs(diff, "query.", of_here, a, of_recorded, b);
-    of_here = header_pairs(diff, arena, here, here_boundary, &a);
-    of_recorded = header_pairs(diff, arena, recorded, recorded_boundary, &b);
-    diff_pairs(diff, "header.", of_here, a, of_recorded, b);
-    diff_body(diff, here, here_boundary, recorded, recorded_boundary);
-}
-
-unsigned mrg_match_diff(const struct mrg_match *match, const struct mrg_request *here,
-                        const struct mrg_request *recorded, struct mrg_buf *buf)
-{
-    struct diff diff = {.match = match, .buf = buf};
     struct mrg_arena *arena = mrg_arena_new(0);
-    struct mrg_request of_here = shown(match, arena, here);
-    struct mrg_request of_recorded = shown(match, arena, recorded);
+    struct mrg_match_differ *differ = mrg_arena_zalloc(arena, sizeof(*differ));
+    struct mrg_buf buf;
+    differ->match = match;
+    differ->arena = arena;
+    differ->shown = *here;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_request_append_json(&buf, here, mrg_match_shows, match);
+    differ->size = buf.len;
+    mrg_request_parse(arena, mrg_buf_slice(&buf), &differ->shown, NULL);
+    mrg_buf_done(&buf);
+    differ->here = side_of(match, arena, &differ->shown);
+    if (differ->shown.body.kind != MRG_BODY_JSON)
+        differ->text = compared_bytes(arena, &differ->here);
+    return differ;
+}
+
+void mrg_match_differ_free(struct mrg_match_differ *differ)
+{
+    if (!differ)
+        return;
+    json_object_put(differ->tree);
+    mrg_arena_free(differ->arena);
+}
+
+size_t mrg_match_differ_size(const struct mrg_match_differ *differ)
+{
+    return differ->size;
+}
+
+unsigned mrg_match_differ_target(const struct mrg_match_differ *differ, struct mrg_slice method,
+                                 struct mrg_slice path)
+{
+    const struct mrg_request *here = &differ->shown;
+    unsigned distance = mrg_slice_eq(here->method, method) ? 0 : FAR_METHOD;
+    if (!differ->match->ignore.parts[MRG_JPATH_PATH] && !mrg_slice_eq(here->path, path))
+        distance += FAR_SEGMENT * segments_apart(here->path, path);
+    return distance;
+}
+
+unsigned mrg_match_differ_compare(struct mrg_match_differ *differ, const struct mrg_request *recorded,
+                                  struct mrg_buf *buf)
+{
+    struct mrg_diff diff = {.match = differ->match, .buf = buf};
+    struct mrg_arena *arena = mrg_arena_new(0);
+    struct side other = side_of(differ->match, arena, recorded);
     mrg_buf_init(&diff.path, SIZE_MAX);
-    diff_requests(&diff, arena, &of_here, &of_recorded);
+    diff_target(&diff, &differ->shown, recorded);
+    diff_pairs(&diff, "query.", &differ->here.query, &other.query);
+    diff_pairs(&diff, "header.", &differ->here.headers, &other.headers);
+    diff_body(differ, &diff, arena, &other);
     mrg_buf_done(&diff.path);
     mrg_arena_free(arena);
     return diff.distance;

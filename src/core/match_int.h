@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Match, private: what match.c, match_key.c, match_redact.c and match_diff.c share. Nobody else includes
- * this.
+ * Match, private: what match.c and the match_*.c beside it share. Nobody else includes this.
  */
 #pragma once
 
 #include "core/config.h"
 #include "core/match.h"
+#include "core/query.h"
 #include "util/jpath.h"
+#include "util/json.h"
 
 /* One path of `cassette.ignore` or `redact`. */
 struct mrg_rule {
@@ -36,9 +37,12 @@ bool mrg_rules_query(const struct mrg_rules *rules, struct mrg_slice key);
 /* Whether a body rule may name anything in this JSON text: false is certain. */
 bool mrg_rules_may_apply(const struct mrg_rules *rules, struct mrg_slice json);
 
-/* Whether this header counts in the comparison: shown, not implied, not ignored. */
-bool mrg_match_counts(const struct mrg_match *match, const struct mrg_request *request,
-                      const struct mrg_header *header);
+/*
+ * The headers that count in the comparison (shown, not implied, not ignored), numbered, into pairs, which has
+ * room for all of the request's; returns how many.
+ */
+size_t mrg_match_headers(const struct mrg_match *match, const struct mrg_request *request,
+                         struct mrg_query_pair *pairs);
 
 /* Drops what the ignore rules name from a tree. */
 void mrg_match_drop_ignored(const struct mrg_match *match, struct json_object **tree);
@@ -47,3 +51,18 @@ void mrg_match_drop_ignored(const struct mrg_match *match, struct json_object **
 bool mrg_multipart_boundary(const struct mrg_request *request, struct mrg_slice *ret_boundary);
 /* Appends text with each occurrence of boundary replaced by a fixed word. */
 void mrg_multipart_append(struct mrg_buf *buf, struct mrg_slice text, struct mrg_slice boundary);
+
+/* A comparison under way. */
+struct mrg_diff {
+    const struct mrg_match *match;
+    struct mrg_buf *buf; /* the first difference goes there */
+    bool told;           /* it has */
+    unsigned distance;   /* so far */
+    struct mrg_buf path; /* where in the body */
+};
+
+/* One difference. A side that has no value has ptr NULL; values are JSON texts. */
+void mrg_diff_tell(struct mrg_diff *diff, unsigned distance, struct mrg_slice what, struct mrg_slice here,
+                   struct mrg_slice recorded);
+/* match_diff_json.c: two bodies' trees, what is ignored dropped from both. */
+void mrg_diff_trees(struct mrg_diff *diff, struct json_object *here, struct json_object *recorded);

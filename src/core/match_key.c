@@ -13,6 +13,8 @@
 #include "util/json.h"
 #include "util/utf8.h"
 
+#define FEW_HEADERS 32u /* headers for which the stack has room */
+
 enum body_tag { TAG_NONE, TAG_JSON, TAG_TEXT, TAG_BINARY };
 
 /*
@@ -42,45 +44,63 @@ static void add_pair(struct mrg_hash128 *sum, struct mrg_slice name, unsigned in
     sum->high += hash.high;
 }
 
-static struct mrg_hash128 query_sum(const struct mrg_match *match, struct mrg_slice query)
+static struct mrg_hash128 query_sum(const struct mrg_match *match, struct mrg_slice text)
 {
     struct mrg_hash128 sum = {0, 0};
-    if (query.len == 0)
+    struct mrg_query query;
+    if (text.len == 0)
         return sum;
-    struct mrg_arena *arena = mrg_arena_new(0);
-    size_t count;
-    struct mrg_query_pair *pairs = mrg_query_read(arena, query, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (!mrg_rules_query(&match->ignore, pairs[i].key))
-            add_pair(&sum, pairs[i].key, pairs[i].index, pairs[i].value);
+    mrg_query_init(&query, text);
+    for (size_t i = 0; i < query.count; i++) {
+        const struct mrg_query_pair *pair = &query.pairs[i];
+        if (!mrg_rules_query(&match->ignore, pair->key))
+            add_pair(&sum, pair->key, pair->index, pair->value);
     }
-    mrg_arena_free(arena);
+    mrg_query_done(&query);
     return sum;
 }
 
-bool mrg_match_counts(const struct mrg_match *match, const struct mrg_request *request,
-                      const struct mrg_header *header)
+size_t mrg_match_headers(const struct mrg_match *match, const struct mrg_request *request,
+                         struct mrg_query_pair *pairs)
 {
-    return mrg_match_shows((void *)(uintptr_t)match, header) && !mrg_header_is_implied(request, header) &&
-           !mrg_rules_header(&match->ignore, header->name);
+    size_t count = 0;
+    for (size_t i = 0; i < request->header_count; i++) {
+        const struct mrg_header *header = &request->headers[i];
+        if (mrg_match_shows(match, header) && !mrg_header_is_implied(request, header) &&
+            !mrg_rules_header(&match->ignore, header->name))
+            pairs[count++] = (struct mrg_query_pair){.key = header->name, .value = header->value};
+    }
+    mrg_query_number(pairs, count);
+    return count;
 }
 
-static void add_header(struct mrg_hash128 *sum, const struct mrg_request *request, size_t at,
-                       struct mrg_slice boundary)
+static void add_header(struct mrg_hash128 *sum, const struct mrg_query_pair *pair, struct mrg_slice boundary)
 {
-    const struct mrg_header *header = &request->headers[at];
-    unsigned index = 0;
-    for (size_t i = 0; i < at; i++)
-        index += mrg_slice_eq(request->headers[i].name, header->name);
-    if (boundary.len == 0 || !mrg_slice_eq_str(header->name, "content-type")) {
-        add_pair(sum, header->name, index, header->value);
+    if (boundary.len == 0 || !mrg_slice_eq_str(pair->key, "content-type")) {
+        add_pair(sum, pair->key, pair->index, pair->value);
         return;
     }
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
-    mrg_multipart_append(&buf, header->value, boundary);
-    add_pair(sum, header->name, index, mrg_buf_slice(&buf));
+    mrg_multipart_append(&buf, pair->value, boundary);
+    add_pair(sum, pair->key, pair->index, mrg_buf_slice(&buf));
     mrg_buf_done(&buf);
+}
+
+static struct mrg_hash128 header_sum(const struct mrg_match *match, const struct mrg_request *request,
+                                     struct mrg_slice boundary)
+{
+    struct mrg_hash128 sum = {0, 0};
+    struct mrg_query_pair few[FEW_HEADERS];
+    struct mrg_query_pair *pairs = few;
+    if (request->header_count > FEW_HEADERS)
+        pairs = mrg_malloc(request->header_count * sizeof(*pairs));
+    size_t count = mrg_match_headers(match, request, pairs);
+    for (size_t i = 0; i < count; i++)
+        add_header(&sum, &pairs[i], boundary);
+    if (pairs != few)
+        free(pairs);
+    return sum;
 }
 
 static struct json_object *drop(void *ctx, struct json_object *node, bool *ret_remove)
@@ -139,17 +159,14 @@ static enum body_tag body_hash(const struct mrg_match *match, const struct mrg_b
 
 struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request)
 {
-    struct mrg_hash128 path = {0, 0}, headers = {0, 0}, body = {0, 0};
+    struct mrg_hash128 path = {0, 0}, body = {0, 0};
     struct mrg_slice boundary = {NULL, 0};
     if (request->body.kind == MRG_BODY_TEXT || request->body.kind == MRG_BODY_BINARY)
         mrg_multipart_boundary(request, &boundary);
     if (!match->ignore.parts[MRG_JPATH_PATH])
         path = shown_hash(request->path, 0);
     struct mrg_hash128 query = query_sum(match, request->query);
-    for (size_t i = 0; i < request->header_count; i++) {
-        if (mrg_match_counts(match, request, &request->headers[i]))
-            add_header(&headers, request, i, boundary);
-    }
+    struct mrg_hash128 headers = header_sum(match, request, boundary);
     uint64_t tag = body_hash(match, &request->body, boundary, &body);
     uint64_t parts[10] = {
         htole64(shown_hash(request->method, 0).low),

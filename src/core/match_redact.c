@@ -48,13 +48,6 @@ static void redact_headers(const struct redaction *redaction, struct mrg_request
         request->headers = copy;
 }
 
-static struct mrg_slice keep(struct mrg_arena *arena, struct mrg_buf *buf)
-{
-    struct mrg_slice copy = {mrg_arena_memdup(arena, buf->data ? buf->data : "", buf->len), buf->len};
-    mrg_buf_done(buf);
-    return copy;
-}
-
 static void redact_query(const struct redaction *redaction, struct mrg_request *request)
 {
     if (!redaction->match->redact.parts[MRG_JPATH_QUERY] || request->query.len == 0)
@@ -71,7 +64,7 @@ static void redact_query(const struct redaction *redaction, struct mrg_request *
                               hit ? placeholder(redaction, pairs[i].value) : pairs[i].value);
     }
     if (any)
-        request->query = keep(redaction->arena, &buf);
+        request->query = mrg_arena_take_buf(redaction->arena, &buf);
     else
         mrg_buf_done(&buf);
 }
@@ -130,7 +123,7 @@ static void redact_json(struct redaction *redaction, struct mrg_body *body)
         struct mrg_buf buf;
         mrg_buf_init(&buf, SIZE_MAX);
         mrg_json_append_tree(&buf, tree);
-        body->bytes = keep(redaction->arena, &buf);
+        body->bytes = mrg_arena_take_buf(redaction->arena, &buf);
     }
     json_object_put(tree);
 }
@@ -168,7 +161,7 @@ static void redact_form(struct redaction *redaction, struct mrg_body *body)
         mrg_query_append_pair(&buf, pairs[i].key, value);
     }
     if (any)
-        body->bytes = keep(redaction->arena, &buf);
+        body->bytes = mrg_arena_take_buf(redaction->arena, &buf);
     else
         mrg_buf_done(&buf);
 }

@@ -7,47 +7,116 @@
 #include "util/uri.h"
 #include "util/utf8.h"
 
-static struct mrg_slice decode(struct mrg_arena *arena, struct mrg_slice raw)
+#define FEW 32u /* pairs up to which comparing each with each is quicker than a table */
+
+/* A key that has been seen. */
+struct slot {
+    uint64_t hash;
+    size_t last; /* 1 and the number of its last pair so far; 0: free */
+};
+
+/* *arena (made when needed) is where decoded bytes go. */
+static struct mrg_slice decode(struct mrg_arena **arena, struct mrg_slice raw)
 {
     if (!memchr(raw.ptr, '%', raw.len) && !memchr(raw.ptr, '+', raw.len))
         return raw;
-    struct mrg_slice decoded = mrg_uri_decode(arena, raw, true);
+    if (!*arena)
+        *arena = mrg_arena_new(0);
+    struct mrg_slice decoded = mrg_uri_decode(*arena, raw, true);
     return mrg_utf8_valid(decoded) ? decoded : raw;
 }
 
-static size_t count_pairs(struct mrg_slice query)
+/* The first `room` pairs; returns how many there are in all. */
+static size_t read_pairs(struct mrg_arena **arena, struct mrg_slice text, struct mrg_query_pair *pairs,
+                         size_t room)
 {
     size_t count = 0;
     size_t cursor = 0;
     struct mrg_slice key, value;
-    while (mrg_uri_next_pair(query, &cursor, &key, &value))
+    while (mrg_uri_next_pair(text, &cursor, &key, &value)) {
+        if (count < room)
+            pairs[count] = (struct mrg_query_pair){.key = decode(arena, key), .value = decode(arena, value)};
         count++;
+    }
     return count;
+}
+
+static void follow(struct mrg_query_pair *pairs, size_t last, size_t at)
+{
+    pairs[at].index = pairs[last].index + 1;
+    pairs[last].next = (unsigned)at;
+}
+
+static void number_few(struct mrg_query_pair *pairs, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        size_t before = i;
+        while (before > 0 && !mrg_slice_eq(pairs[before - 1].key, pairs[i].key))
+            before--;
+        if (before > 0)
+            follow(pairs, before - 1, i);
+    }
+}
+
+static void number_many(struct mrg_query_pair *pairs, size_t count)
+{
+    size_t room = 4 * (size_t)FEW;
+    while (room < 2 * count)
+        room *= 2;
+    struct slot *slots = mrg_zalloc(room * sizeof(*slots));
+    uint64_t seed = (uint64_t)(uintptr_t)slots; /* nobody outside can choose keys that meet in one slot */
+    for (size_t i = 0; i < count; i++) {
+        uint64_t hash = mrg_hash64(pairs[i].key.ptr, pairs[i].key.len, seed);
+        size_t at = hash & (room - 1);
+        while (slots[at].last > 0 &&
+               (slots[at].hash != hash || !mrg_slice_eq(pairs[slots[at].last - 1].key, pairs[i].key)))
+            at = (at + 1) & (room - 1);
+        if (slots[at].last > 0)
+            follow(pairs, slots[at].last - 1, i);
+        slots[at] = (struct slot){hash, i + 1};
+    }
+    free(slots);
+}
+
+void mrg_query_number(struct mrg_query_pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        pairs[i].index = pairs[i].next = 0;
+    if (count <= FEW)
+        number_few(pairs, count);
+    else
+        number_many(pairs, count);
 }
 
 struct mrg_query_pair *mrg_query_read(struct mrg_arena *arena, struct mrg_slice query, size_t *ret_count)
 {
-    size_t count = query.len > 0 ? count_pairs(query) : 0;
+    size_t count = query.len > 0 ? read_pairs(&arena, query, NULL, 0) : 0;
     *ret_count = count;
     if (count == 0)
         return NULL;
-    struct mrg_query_pair *pairs = mrg_arena_zalloc(arena, count * sizeof(*pairs));
-    /* Hashes keep a query of thousands of pairs from costing millions of string comparisons. */
-    uint64_t *hashes = mrg_arena_alloc(arena, count * sizeof(*hashes));
-    size_t cursor = 0;
-    struct mrg_slice key, value;
-    for (size_t i = 0; i < count && mrg_uri_next_pair(query, &cursor, &key, &value); i++) {
-        pairs[i].key = decode(arena, key);
-        pairs[i].value = decode(arena, value);
-        hashes[i] = mrg_hash64(pairs[i].key.ptr, pairs[i].key.len, 0);
-        for (size_t j = i; j-- > 0;) {
-            if (hashes[j] == hashes[i] && mrg_slice_eq(pairs[j].key, pairs[i].key)) {
-                pairs[i].index = pairs[j].index + 1;
-                break;
-            }
-        }
-    }
+    struct mrg_query_pair *pairs = mrg_arena_alloc(arena, count * sizeof(*pairs));
+    read_pairs(&arena, query, pairs, count);
+    mrg_query_number(pairs, count);
     return pairs;
+}
+
+void mrg_query_init(struct mrg_query *query, struct mrg_slice text)
+{
+    query->arena = NULL;
+    query->pairs = query->few;
+    query->count = text.len > 0 ? read_pairs(&query->arena, text, query->few, MRG_QUERY_FEW) : 0;
+    if (query->count > MRG_QUERY_FEW) {
+        if (!query->arena)
+            query->arena = mrg_arena_new(0);
+        query->pairs = mrg_query_read(query->arena, text, &query->count);
+    } else {
+        mrg_query_number(query->pairs, query->count);
+    }
+}
+
+void mrg_query_done(struct mrg_query *query)
+{
+    mrg_arena_free(query->arena);
 }
 
 static void append_encoded(struct mrg_buf *buf, struct mrg_slice text)

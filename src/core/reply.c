@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/base64.h"
 #include "util/json.h"
 #include "util/utf8.h"
 
@@ -69,17 +68,7 @@ static void append_body(struct mrg_buf *buf, const struct mrg_reply *reply)
         kind = MRG_BODY_TEXT;
     if (kind == MRG_BODY_TEXT && !mrg_utf8_valid(bytes))
         kind = MRG_BODY_BINARY;
-    if (kind == MRG_BODY_JSON) {
-        mrg_buf_append_str(buf, ",\"body\":");
-        mrg_json_minify(buf, bytes);
-    } else if (kind == MRG_BODY_TEXT) {
-        mrg_buf_append_str(buf, text ? ",\"body\":" : ",\"body_text\":");
-        mrg_json_append_string(buf, bytes);
-    } else {
-        mrg_buf_append_str(buf, ",\"body_base64\":\"");
-        mrg_base64_append(buf, bytes);
-        mrg_buf_append_char(buf, '"');
-    }
+    mrg_body_append_member(buf, text ? "body" : "body_text", kind, bytes);
 }
 
 void mrg_reply_append_json(struct mrg_buf *buf, const struct mrg_reply *reply)

@@ -21,6 +21,8 @@ struct mrg_reply {
     struct mrg_slice unsure;    /* why the engine does not know; empty when it does */
     const char *source;         /* engine that answered, static: "llm"; NULL for Mirage's own failures */
     const char *error; /* Mirage's own failure: a sentence for mirage-error; NULL for the service's */
+    bool
+        lasting; /* exchange->reply_text stands for this very reply and will again: transports may keep it prepared */
 };
 
 /*

@@ -47,36 +47,13 @@ static enum mrg_err read_status(struct reading *reading, struct mrg_slice raw, s
     return MRG_ERR_OK;
 }
 
-/* RFC 9110 section 5.6.2. */
-static bool is_token(struct mrg_slice name)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!alphanumeric && (c == '\0' || !strchr(others, c)))
-            return false;
-    }
-    return name.len > 0;
-}
-
-static bool has_control(struct mrg_slice value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return true;
-    }
-    return false;
-}
-
 static enum mrg_err check_header(struct mrg_slice name, struct mrg_slice value, struct mrg_error *err)
 {
     int len = (int)(name.len < 60 ? name.len : 60);
-    if (!is_token(name))
+    if (!mrg_is_token(name))
         return mrg_error_set(err, MRG_ERR_INVALID,
                              "header name \"%.*s\" has characters that a name cannot have", len, name.ptr);
-    if (has_control(value))
+    if (mrg_has_control(value))
         return mrg_error_set(err, MRG_ERR_INVALID, "the value of header \"%.*s\" has a control character",
                              len, name.ptr);
     if (value.len > MRG_MAX_HEADER_VALUE)
@@ -86,15 +63,9 @@ static enum mrg_err check_header(struct mrg_slice name, struct mrg_slice value, 
     return MRG_ERR_OK;
 }
 
-static struct mrg_slice trim(struct mrg_arena *arena, struct mrg_slice value)
+static struct mrg_slice trimmed(struct mrg_arena *arena, struct mrg_slice value)
 {
-    struct mrg_slice text = value;
-    while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t')) {
-        text.ptr++;
-        text.len--;
-    }
-    while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
-        text.len--;
+    struct mrg_slice text = mrg_slice_trim(value);
     if (text.len == value.len)
         return value;
     return (struct mrg_slice){mrg_arena_memdup(arena, text.ptr, text.len), text.len};
@@ -119,7 +90,7 @@ static enum mrg_err add_header(void *ctx, struct mrg_slice name, struct mrg_slic
         reply->headers = more;
     }
     struct mrg_slice lower = mrg_jsontext_lower(reading->arena, name);
-    reply->headers[reply->header_count++] = (struct mrg_header){lower, trim(reading->arena, value)};
+    reply->headers[reply->header_count++] = (struct mrg_header){lower, trimmed(reading->arena, value)};
     return MRG_ERR_OK;
 }
 

@@ -8,6 +8,41 @@
 #include "util/json.h"
 #include "util/utf8.h"
 
+#define FEW_HEADERS 32u /* headers for which the stack has room */
+
+const char mrg_token_lower[256] = {
+    ['!'] = '!', ['#'] = '#', ['$'] = '$', ['%'] = '%', ['&'] = '&', ['\''] = '\'', ['*'] = '*', ['+'] = '+',
+    ['-'] = '-', ['.'] = '.', ['^'] = '^', ['_'] = '_', ['`'] = '`', ['|'] = '|',   ['~'] = '~', ['0'] = '0',
+    ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6',   ['7'] = '7', ['8'] = '8',
+    ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e',   ['F'] = 'f', ['G'] = 'g',
+    ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm',   ['N'] = 'n', ['O'] = 'o',
+    ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u',   ['V'] = 'v', ['W'] = 'w',
+    ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z', ['a'] = 'a', ['b'] = 'b', ['c'] = 'c',   ['d'] = 'd', ['e'] = 'e',
+    ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i', ['j'] = 'j', ['k'] = 'k',   ['l'] = 'l', ['m'] = 'm',
+    ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's',   ['t'] = 't', ['u'] = 'u',
+    ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
+};
+
+bool mrg_is_token(struct mrg_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (!mrg_token_lower[(unsigned char)text.ptr[i]])
+            return false;
+    }
+    return text.len > 0;
+}
+
+bool mrg_has_control(struct mrg_slice text)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        found |= (c < 0x20) & (c != '\t');
+        found |= c == 0x7F;
+    }
+    return found != 0;
+}
+
 const struct mrg_slice *mrg_request_header(const struct mrg_request *request, const char *name)
 {
     size_t len = strlen(name);
@@ -19,17 +54,6 @@ const struct mrg_slice *mrg_request_header(const struct mrg_request *request, co
     return NULL;
 }
 
-static struct mrg_slice trim(struct mrg_slice text)
-{
-    while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t')) {
-        text.ptr++;
-        text.len--;
-    }
-    while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
-        text.len--;
-    return text;
-}
-
 /* Cuts the piece before the next `separator` off *rest; false when nothing is left. */
 static bool next_piece(struct mrg_slice *rest, char separator, struct mrg_slice *ret_piece)
 {
@@ -37,7 +61,7 @@ static bool next_piece(struct mrg_slice *rest, char separator, struct mrg_slice 
         return false;
     const char *at = memchr(rest->ptr, separator, rest->len);
     size_t len = at ? (size_t)(at - rest->ptr) : rest->len;
-    *ret_piece = trim((struct mrg_slice){rest->ptr, len});
+    *ret_piece = mrg_slice_trim((struct mrg_slice){rest->ptr, len});
     *rest = at ? (struct mrg_slice){at + 1, rest->len - len - 1} : (struct mrg_slice){NULL, 0};
     return true;
 }
@@ -73,50 +97,55 @@ struct mrg_body mrg_body_classify(struct mrg_slice bytes, const struct mrg_slice
         name, sizeof(name) - 1, true                                                                         \
     }
 
-static const struct noise {
-    const char *name;
+struct noise {
+    char name[28];
     size_t len;
     bool prefix;
-} noise[] = {
-    EXACT("host"),
-    EXACT("user-agent"),
-    EXACT("accept-encoding"),
-    EXACT("connection"),
-    EXACT("content-length"),
-    EXACT("accept-language"),
-    EXACT("accept-charset"),
-    EXACT("baggage"),
-    EXACT("cache-control"),
-    EXACT("date"),
-    EXACT("dnt"),
-    EXACT("expect"),
-    EXACT("forwarded"),
-    EXACT("http2-settings"),
-    EXACT("keep-alive"),
-    EXACT("max-forwards"),
-    EXACT("pragma"),
-    EXACT("priority"),
-    EXACT("te"),
-    EXACT("traceparent"),
-    EXACT("tracestate"),
-    EXACT("trailer"),
-    EXACT("transfer-encoding"),
-    EXACT("upgrade"),
-    EXACT("upgrade-insecure-requests"),
-    EXACT("via"),
-    EXACT("x-real-ip"),
-    PREFIX("mirage-"),
-    PREFIX("proxy-"),
-    PREFIX("sec-"),
-    PREFIX("x-envoy-"),
-    PREFIX("x-forwarded-"),
+};
+
+static const struct noise noise_a[] = {EXACT("accept-encoding"), EXACT("accept-language"),
+                                       EXACT("accept-charset")};
+static const struct noise noise_b[] = {EXACT("baggage")};
+static const struct noise noise_c[] = {EXACT("connection"), EXACT("content-length"), EXACT("cache-control")};
+static const struct noise noise_d[] = {EXACT("date"), EXACT("dnt")};
+static const struct noise noise_e[] = {EXACT("expect")};
+static const struct noise noise_f[] = {EXACT("forwarded")};
+static const struct noise noise_h[] = {EXACT("host"), EXACT("http2-settings")};
+static const struct noise noise_k[] = {EXACT("keep-alive")};
+static const struct noise noise_m[] = {EXACT("max-forwards"), PREFIX("mirage-")};
+static const struct noise noise_p[] = {EXACT("pragma"), EXACT("priority"), PREFIX("proxy-")};
+static const struct noise noise_s[] = {PREFIX("sec-")};
+static const struct noise noise_t[] = {EXACT("te"), EXACT("traceparent"), EXACT("tracestate"),
+                                       EXACT("trailer"), EXACT("transfer-encoding")};
+static const struct noise noise_u[] = {EXACT("user-agent"), EXACT("upgrade"),
+                                       EXACT("upgrade-insecure-requests")};
+static const struct noise noise_v[] = {EXACT("via")};
+static const struct noise noise_x[] = {EXACT("x-real-ip"), PREFIX("x-envoy-"), PREFIX("x-forwarded-")};
+
+/* By the first letter: this is asked for each header of each request, several times. */
+static const struct {
+    const struct noise *items;
+    size_t count;
+} noise[26] = {
+    ['a' - 'a'] = {noise_a, MRG_ARRAY_LEN(noise_a)}, ['b' - 'a'] = {noise_b, MRG_ARRAY_LEN(noise_b)},
+    ['c' - 'a'] = {noise_c, MRG_ARRAY_LEN(noise_c)}, ['d' - 'a'] = {noise_d, MRG_ARRAY_LEN(noise_d)},
+    ['e' - 'a'] = {noise_e, MRG_ARRAY_LEN(noise_e)}, ['f' - 'a'] = {noise_f, MRG_ARRAY_LEN(noise_f)},
+    ['h' - 'a'] = {noise_h, MRG_ARRAY_LEN(noise_h)}, ['k' - 'a'] = {noise_k, MRG_ARRAY_LEN(noise_k)},
+    ['m' - 'a'] = {noise_m, MRG_ARRAY_LEN(noise_m)}, ['p' - 'a'] = {noise_p, MRG_ARRAY_LEN(noise_p)},
+    ['s' - 'a'] = {noise_s, MRG_ARRAY_LEN(noise_s)}, ['t' - 'a'] = {noise_t, MRG_ARRAY_LEN(noise_t)},
+    ['u' - 'a'] = {noise_u, MRG_ARRAY_LEN(noise_u)}, ['v' - 'a'] = {noise_v, MRG_ARRAY_LEN(noise_v)},
+    ['x' - 'a'] = {noise_x, MRG_ARRAY_LEN(noise_x)},
 };
 
 bool mrg_header_is_noise(struct mrg_slice name)
 {
-    for (size_t i = 0; i < MRG_ARRAY_LEN(noise); i++) {
-        bool fits = noise[i].prefix ? name.len >= noise[i].len : name.len == noise[i].len;
-        if (fits && memcmp(name.ptr, noise[i].name, noise[i].len) == 0)
+    unsigned letter = name.len > 0 ? (unsigned)(unsigned char)name.ptr[0] - 'a' : 26;
+    if (letter >= 26)
+        return false;
+    const struct noise *items = noise[letter].items;
+    for (size_t i = 0; i < noise[letter].count; i++) {
+        bool fits = items[i].prefix ? name.len >= items[i].len : name.len == items[i].len;
+        if (fits && memcmp(name.ptr, items[i].name, items[i].len) == 0)
             return true;
     }
     return false;
@@ -159,27 +188,18 @@ static void append_key(struct mrg_buf *buf, struct mrg_slice key, bool *first)
     mrg_buf_append_char(buf, ':');
 }
 
-static bool same_key(const struct mrg_query_pair *pairs, size_t at, size_t i, unsigned index)
-{
-    return pairs[i].index == index && mrg_slice_eq(pairs[i].key, pairs[at].key);
-}
-
 /* The values of the key of pairs[at], which is its first: a string, or an array of strings. */
-static void append_values(struct mrg_buf *buf, const struct mrg_query_pair *pairs, size_t count, size_t at)
+static void append_values(struct mrg_buf *buf, const struct mrg_query_pair *pairs, size_t at)
 {
-    size_t second = at + 1;
-    while (second < count && !same_key(pairs, at, second, 1))
-        second++;
-    if (second == count) {
+    if (pairs[at].next == 0) {
         mrg_json_append_string(buf, pairs[at].value);
         return;
     }
-    unsigned written = 0;
-    for (size_t i = at; i < count; i++) {
-        if (!same_key(pairs, at, i, written))
-            continue;
-        mrg_buf_append_char(buf, written++ > 0 ? ',' : '[');
-        mrg_json_append_string(buf, pairs[i].value);
+    mrg_buf_append_char(buf, '[');
+    mrg_json_append_string(buf, pairs[at].value);
+    while ((at = pairs[at].next) > 0) {
+        mrg_buf_append_char(buf, ',');
+        mrg_json_append_string(buf, pairs[at].value);
     }
     mrg_buf_append_char(buf, ']');
 }
@@ -195,61 +215,64 @@ static void append_pairs(struct mrg_buf *buf, const char *member, const struct m
         if (pairs[i].index > 0)
             continue;
         append_key(buf, pairs[i].key, &first);
-        append_values(buf, pairs, count, i);
+        append_values(buf, pairs, i);
     }
     mrg_buf_append_char(buf, '}');
 }
 
-static void append_query(struct mrg_buf *buf, struct mrg_slice query)
+static void append_query(struct mrg_buf *buf, struct mrg_slice text)
 {
-    if (query.len == 0)
+    struct mrg_query query;
+    if (text.len == 0)
         return;
-    struct mrg_arena *arena = mrg_arena_new(0);
-    size_t count;
-    struct mrg_query_pair *pairs = mrg_query_read(arena, query, &count);
-    append_pairs(buf, ",\"query\":{", pairs, count);
-    mrg_arena_free(arena);
+    mrg_query_init(&query, text);
+    append_pairs(buf, ",\"query\":{", query.pairs, query.count);
+    mrg_query_done(&query);
 }
 
 static void append_headers(struct mrg_buf *buf, const struct mrg_request *request, mrg_header_filter_fn show,
-                           void *ctx)
+                           const void *ctx)
 {
-    struct mrg_query_pair *pairs = NULL;
+    struct mrg_query_pair few[FEW_HEADERS];
+    struct mrg_query_pair *pairs = few;
     size_t count = 0;
+    if (request->header_count > FEW_HEADERS)
+        pairs = mrg_malloc(request->header_count * sizeof(*pairs));
     for (size_t i = 0; i < request->header_count; i++) {
         const struct mrg_header *header = &request->headers[i];
-        if (mrg_header_is_implied(request, header) || (show && !show(ctx, header)))
-            continue;
-        if (!pairs)
-            pairs = mrg_malloc(request->header_count * sizeof(*pairs));
-        pairs[count] = (struct mrg_query_pair){.key = header->name, .value = header->value};
-        for (size_t j = 0; j < count; j++)
-            pairs[count].index += mrg_slice_eq(pairs[j].key, header->name);
-        count++;
+        if (!mrg_header_is_implied(request, header) && (!show || show(ctx, header)))
+            pairs[count++] = (struct mrg_query_pair){.key = header->name, .value = header->value};
     }
+    mrg_query_number(pairs, count);
     append_pairs(buf, ",\"headers\":{", pairs, count);
-    free(pairs);
+    if (pairs != few)
+        free(pairs);
 }
 
-static void append_body(struct mrg_buf *buf, const struct mrg_body *body)
+void mrg_body_append_member(struct mrg_buf *buf, const char *text, enum mrg_body_kind kind,
+                            struct mrg_slice bytes)
 {
-    if (body->kind == MRG_BODY_NONE || body->bytes.len == 0)
-        return;
-    if (body->kind == MRG_BODY_JSON) {
+    switch (kind) {
+    case MRG_BODY_NONE:
+        break;
+    case MRG_BODY_JSON:
         mrg_buf_append_str(buf, ",\"body\":");
-        mrg_json_minify(buf, body->bytes);
-    } else if (body->kind == MRG_BODY_TEXT) {
-        mrg_buf_append_str(buf, ",\"body_text\":");
-        mrg_json_append_string(buf, body->bytes);
-    } else {
+        mrg_json_minify(buf, bytes);
+        break;
+    case MRG_BODY_TEXT:
+        mrg_buf_appendf(buf, ",\"%s\":", text);
+        mrg_json_append_string(buf, bytes);
+        break;
+    case MRG_BODY_BINARY:
         mrg_buf_append_str(buf, ",\"body_base64\":\"");
-        mrg_base64_append(buf, body->bytes);
+        mrg_base64_append(buf, bytes);
         mrg_buf_append_char(buf, '"');
+        break;
     }
 }
 
 void mrg_request_append_json(struct mrg_buf *buf, const struct mrg_request *request,
-                             mrg_header_filter_fn show, void *ctx)
+                             mrg_header_filter_fn show, const void *ctx)
 {
     mrg_buf_append_str(buf, "{\"method\":");
     mrg_json_append_string(buf, request->method);
@@ -257,6 +280,7 @@ void mrg_request_append_json(struct mrg_buf *buf, const struct mrg_request *requ
     mrg_json_append_string(buf, request->path);
     append_query(buf, request->query);
     append_headers(buf, request, show, ctx);
-    append_body(buf, &request->body);
+    if (request->body.bytes.len > 0)
+        mrg_body_append_member(buf, "body_text", request->body.kind, request->body.bytes);
     mrg_buf_append_char(buf, '}');
 }

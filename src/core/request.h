@@ -51,6 +51,15 @@ const struct mrg_slice *mrg_request_header(const struct mrg_request *request, co
  */
 struct mrg_body mrg_body_classify(struct mrg_slice bytes, const struct mrg_slice *content_type);
 
+/*
+ * What may stand in a head, in a request's and in a reply's (RFC 9110 section 5.6.2 and 5.5): the table holds
+ * the lower case of each character of a token and 0 for all others; a token is one or more of these; a value
+ * has no control character but the tab.
+ */
+extern const char mrg_token_lower[256];
+bool mrg_is_token(struct mrg_slice text);
+bool mrg_has_control(struct mrg_slice text);
+
 /* Whether a content type is application/json, text/json or ends in +json, whatever its parameters. */
 bool mrg_type_is_json(struct mrg_slice content_type);
 
@@ -62,9 +71,16 @@ bool mrg_type_is_json(struct mrg_slice content_type);
  * "body_base64", no body is no member. Headers for which `show` returns false are left out, and so is what
  * the body's form says already (mrg_header_is_implied).
  */
-typedef bool (*mrg_header_filter_fn)(void *ctx, const struct mrg_header *header);
+typedef bool (*mrg_header_filter_fn)(const void *ctx, const struct mrg_header *header);
 void mrg_request_append_json(struct mrg_buf *buf, const struct mrg_request *request,
-                             mrg_header_filter_fn show, void *ctx);
+                             mrg_header_filter_fn show, const void *ctx);
+
+/*
+ * Appends a body as a member of such an object, a comma before it: `,"body":…`, `,"body_base64":"…"`, or a
+ * text under the name `text` ("body_text"). Nothing when there is no body.
+ */
+void mrg_body_append_member(struct mrg_buf *buf, const char *text, enum mrg_body_kind kind,
+                            struct mrg_slice bytes);
 
 /*
  * Reads a normal form (the object that mrg_request_append_json writes; any text) back into the arena. A query

@@ -62,22 +62,13 @@ static enum mrg_err read_body(struct reading *reading, enum mrg_body_kind kind, 
     return MRG_ERR_OK;
 }
 
-static enum mrg_err read_text(struct reading *reading, const char *what, struct mrg_slice raw,
-                              struct mrg_slice *ret_text, struct mrg_error *err)
-{
-    if (*raw.ptr != '"')
-        return mrg_jsontext_expected(err, what, raw, "a string");
-    *ret_text = mrg_jsontext_string(reading->arena, raw);
-    return MRG_ERR_OK;
-}
-
 static enum mrg_err read_member(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
                                 struct mrg_error *err)
 {
     if (mrg_slice_eq_str(key, "method"))
-        return read_text(reading, "\"method\"", raw, &reading->request->method, err);
+        return mrg_jsontext_read_string(reading->arena, "\"method\"", raw, &reading->request->method, err);
     if (mrg_slice_eq_str(key, "path"))
-        return read_text(reading, "\"path\"", raw, &reading->request->path, err);
+        return mrg_jsontext_read_string(reading->arena, "\"path\"", raw, &reading->request->path, err);
     if (mrg_slice_eq_str(key, "query"))
         return mrg_jsontext_pairs(reading->arena, "\"query\"", raw, add_query, reading, err);
     if (mrg_slice_eq_str(key, "headers"))
@@ -112,9 +103,7 @@ enum mrg_err mrg_request_parse(struct mrg_arena *arena, struct mrg_slice json,
     if (!code && !request.path.ptr)
         code = mrg_jsontext_expected(err, "\"path\"", request.path, "a string");
     if (!code) {
-        if (reading.query.len > 0)
-            request.query = (struct mrg_slice){mrg_arena_memdup(arena, reading.query.data, reading.query.len),
-                                               reading.query.len};
+        request.query = mrg_arena_take_buf(arena, &reading.query);
         *ret_request = request;
     }
     mrg_buf_done(&reading.query);

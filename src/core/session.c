@@ -18,7 +18,9 @@ struct state_slot {
 struct mrg_session {
     atomic_uint refs;
     struct mrg_text *name;
-    atomic_ullong used_ms;     /* monotonic; the last request or verb */
+    atomic_ullong used_ms; /* monotonic; the last request or verb */
+    unsigned long long
+        queued_ms;             /* used_ms when it was last put at the end of the table; 0: new, one chance */
     pthread_mutex_t lock;      /* guards the fields below */
     struct state_slot *states; /* one for each dependency touched */
     struct mrg_text *scenario; /* context of states still to be made; NULL: none */
@@ -32,13 +34,15 @@ struct mrg_sessions {
 
 bool mrg_session_name_ok(struct mrg_slice name)
 {
-    static const char extra[] = "-_.:@+~";
+    static const bool extra[256] = {
+        ['-'] = true, ['_'] = true, ['.'] = true, [':'] = true, ['@'] = true, ['+'] = true, ['~'] = true,
+    };
     if (name.len == 0 || name.len > MRG_MAX_SESSION_NAME)
         return false;
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
         bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == 0 || !strchr(extra, c)))
+        if (!alnum && !extra[(unsigned char)c])
             return false;
     }
     return true;
@@ -128,21 +132,36 @@ static bool is_default(const struct mrg_session *session)
     return mrg_slice_eq_str(mrg_text_slice(session->name), "default");
 }
 
-/* With the write lock held: makes room for one more by dropping the session idle the longest. */
+/* With the write lock held: forgets one session that is not `default`. */
+static void drop_one(struct mrg_sessions *sessions, struct mrg_session *session)
+{
+    HASH_DEL(sessions->table, session);
+    mrg_session_unref(session);
+}
+
+/*
+ * With the write lock held: makes room for one more. The table keeps the order of adding, which serves as a
+ * clock (second chance): a session used since it was last put at the end goes to the end again, the first
+ * other is dropped.
+ */
 static void make_room(struct mrg_sessions *sessions)
 {
+    struct mrg_session *session, *next, *first = NULL;
     if (HASH_COUNT(sessions->table) < MRG_MAX_SESSIONS)
         return;
-    struct mrg_session *session, *next, *oldest = NULL;
     HASH_ITER (hh, sessions->table, session, next) {
-        if (!is_default(session) &&
-            (!oldest || atomic_load(&session->used_ms) < atomic_load(&oldest->used_ms)))
-            oldest = session;
+        unsigned long long used_ms = atomic_load(&session->used_ms);
+        if (!is_default(session) && used_ms == session->queued_ms) {
+            drop_one(sessions, session);
+            return;
+        }
+        if (!first && !is_default(session))
+            first = session;
+        session->queued_ms = used_ms;
+        HASH_DEL(sessions->table, session);
+        HASH_ADD_KEYPTR(hh, sessions->table, session->name->data, session->name->len, session);
     }
-    if (oldest) {
-        HASH_DEL(sessions->table, oldest);
-        mrg_session_unref(oldest);
-    }
+    drop_one(sessions, first);
 }
 
 struct mrg_session *mrg_sessions_get(struct mrg_sessions *sessions, struct mrg_slice name)

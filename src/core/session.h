@@ -29,8 +29,9 @@ struct mrg_state {
     unsigned waiting_count;
     bool running; /* somebody has the turn */
     /* ---- whoever has the turn ---- */
-    struct mrg_record *window[MRG_MAX_WINDOW + MRG_WINDOW_STEP]; /* the latest exchanges, oldest first */
+    struct mrg_record **window; /* the latest exchanges, oldest first */
     size_t window_len;
+    size_t window_room;
     uint64_t exchanges; /* committed since the state began */
     mrg_place place;
     struct mrg_count *counts; /* equal requests at this place */

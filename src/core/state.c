@@ -48,6 +48,7 @@ void mrg_state_unref(struct mrg_state *state)
         return;
     for (size_t i = 0; i < state->window_len; i++)
         mrg_record_unref(state->window[i]);
+    free(state->window);
     clear_counts(state);
     mrg_text_unref(state->dependency);
     mrg_text_unref(state->session);
@@ -72,6 +73,8 @@ unsigned mrg_state_nth(struct mrg_state *state, struct mrg_hash128 key)
 static void count_one(struct mrg_state *state, struct mrg_hash128 key)
 {
     struct mrg_count *count = find_count(state, key);
+    if (!count && HASH_COUNT(state->counts) >= MRG_MAX_COUNTS)
+        return;
     if (!count) {
         count = mrg_zalloc(sizeof(*count));
         count->key = key;
@@ -95,6 +98,7 @@ void mrg_state_commit(struct mrg_state *state, struct mrg_record *record, struct
     /* A reload may have made the window smaller. */
     while (state->window_len >= window + step)
         slide(state, step);
+    mrg_grow((void **)&state->window, &state->window_room, state->window_len, sizeof(*state->window));
     state->window[state->window_len++] = mrg_record_ref(record);
     if (state->window_len == window + step)
         slide(state, step);

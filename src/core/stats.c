@@ -15,11 +15,12 @@ struct mrg_stats {
 /* One series of /metrics and one member of the report for each counter. */
 struct counter {
     const char *member; /* in the report */
-    const char *series; /* in /metrics, without mirage_ and _total */
+    const char *series; /* in /metrics, without mirage_ and _total (a gauge has none) */
     const char *label;  /* further labels, "" for none */
     const char *help;
     size_t offset;
     bool seconds; /* counted in milliseconds, told in seconds in /metrics */
+    bool gauge;   /* goes down too */
 };
 
 #define AT(field) offsetof(struct mrg_dependency_stats, field)
@@ -32,6 +33,12 @@ static const struct counter counters[] = {
     {"missed", "cassette_misses", "", "Requests that a replay had no recording for.", AT(missed)},
     {"gone", "callers_gone", "", "Callers that hung up before their reply.", AT(gone)},
     {"recorded", "cassette_recorded", "", "Replies written to the cassette.", AT(recorded)},
+    {"lost", "cassette_lost", "", "Replies that could not be written to the cassette and are lost.",
+     AT(lost)},
+    {"record_retries", "cassette_write_failures", "", "Attempts to write to the cassette that failed.",
+     AT(record_retries)},
+    {"waiting", "cassette_waiting", "", "Replies not yet written to the cassette.", AT(waiting),
+     .gauge = true},
     {"stale", "cassette_stale", "", "Recorded replies whose evidence has changed since.", AT(stale)},
     {"llm_calls", "llm_calls", "", "Replies that the provider gave, repairs included.", AT(llm_calls)},
     {"llm_retries", "llm_retries", "", "Attempts at the provider that failed and were repeated.",
@@ -94,13 +101,14 @@ void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats)
     pthread_mutex_lock(&stats->lock);
     for (size_t i = 0; i < MRG_ARRAY_LEN(counters); i++) {
         const struct counter *counter = &counters[i];
+        const char *total = counter->gauge ? "" : "_total";
         if (strcmp(series, counter->series) != 0)
-            mrg_buf_appendf(buf, "# HELP mirage_%s_total %s\n# TYPE mirage_%s_total counter\n",
-                            counter->series, counter->help, counter->series);
+            mrg_buf_appendf(buf, "# HELP mirage_%s%s %s\n# TYPE mirage_%s%s %s\n", counter->series, total,
+                            counter->help, counter->series, total, counter->gauge ? "gauge" : "counter");
         series = counter->series;
         for (const struct mrg_dependency_stats *one = stats->first; one; one = one->next) {
             unsigned long long value = value_of(one, counter);
-            mrg_buf_appendf(buf, "mirage_%s_total{dependency=\"%s\"%s} ", counter->series, one->name,
+            mrg_buf_appendf(buf, "mirage_%s%s{dependency=\"%s\"%s} ", counter->series, total, one->name,
                             counter->label);
             if (counter->seconds)
                 mrg_buf_appendf(buf, "%llu.%03llu\n", value / 1000, value % 1000);
@@ -131,14 +139,26 @@ void mrg_stats_append_json(struct mrg_buf *buf, struct mrg_stats *stats)
             mrg_buf_appendf(buf, ",\"%s\":%llu", counters[i].member, value_of(one, &counters[i]));
         mrg_buf_append_char(buf, '}');
     }
-    mrg_buf_appendf(buf, "],\"failed\":%llu,\"missed\":%llu}", sum_of(stats, AT(failed)),
-                    sum_of(stats, AT(missed)));
+    mrg_buf_appendf(buf, "],\"failed\":%llu,\"missed\":%llu,\"lost\":%llu}", sum_of(stats, AT(failed)),
+                    sum_of(stats, AT(missed)), sum_of(stats, AT(lost)));
     pthread_mutex_unlock(&stats->lock);
 }
 
+/* A miss is a failure too and counted in both. */
 static unsigned long long failures_of(const struct mrg_dependency_stats *one)
 {
-    return atomic_load(&one->failed); /* a miss is a failure too and counted in both */
+    return atomic_load(&one->failed) + atomic_load(&one->lost);
+}
+
+static void append_failure(struct mrg_buf *buf, const struct mrg_dependency_stats *one)
+{
+    mrg_buf_appendf(buf, "    <failure message=\"%llu requests failed, %llu of them not recorded",
+                    (unsigned long long)atomic_load(&one->failed),
+                    (unsigned long long)atomic_load(&one->missed));
+    if (atomic_load(&one->lost) > 0)
+        mrg_buf_appendf(buf, "; %llu replies could not be written to the cassette",
+                        (unsigned long long)atomic_load(&one->lost));
+    mrg_buf_append_str(buf, "\"/>\n");
 }
 
 void mrg_stats_append_junit(struct mrg_buf *buf, struct mrg_stats *stats)
@@ -157,9 +177,7 @@ void mrg_stats_append_junit(struct mrg_buf *buf, struct mrg_stats *stats)
         mrg_buf_appendf(buf, "  <testcase classname=\"mirage.serve\" name=\"%s\" time=\"%.3f\">\n", one->name,
                         (double)atomic_load(&one->llm_ms) / 1000.0);
         if (failures_of(one))
-            mrg_buf_appendf(buf,
-                            "    <failure message=\"%llu requests failed, %llu of them not recorded\"/>\n",
-                            failures_of(one), (unsigned long long)atomic_load(&one->missed));
+            append_failure(buf, one);
         mrg_buf_append_str(buf, "    <system-out>");
         for (size_t i = 0; i < MRG_ARRAY_LEN(counters); i++)
             mrg_buf_appendf(buf, "%s%s %llu", i ? ", " : "", counters[i].member, value_of(one, &counters[i]));
@@ -172,7 +190,7 @@ void mrg_stats_append_junit(struct mrg_buf *buf, struct mrg_stats *stats)
 bool mrg_stats_any_failure(struct mrg_stats *stats)
 {
     pthread_mutex_lock(&stats->lock);
-    bool any = sum_of(stats, AT(failed)) > 0;
+    bool any = sum_of(stats, AT(failed)) + sum_of(stats, AT(lost)) > 0;
     pthread_mutex_unlock(&stats->lock);
     return any;
 }

@@ -52,7 +52,12 @@ struct mrg_transport_ops {
     /* Main thread, once. Listens nowhere yet. */
     enum mrg_err (*start)(const struct mrg_transport_env *env, struct mrg_transport **ret_transport,
                           struct mrg_error *err);
-    /* Listens on `address` (host:port); takes its own reference of door and sets door->address. Any thread. CONFLICT when taken. */
+    /* A configuration at a reload: takes over the limits and switches that requests to come can be held to,
+     * and logs a warning about those that addresses which are open cannot change any more. Main thread;
+     * `config` is valid only during the call. */
+    void (*configure)(struct mrg_transport *transport, const struct mrg_config *config);
+    /* Listens on `address` (host:port); takes its own reference of door and sets door->address. Any thread.
+     * CONFLICT when taken, UNAVAILABLE after quiesce. */
     enum mrg_err (*open)(struct mrg_transport *transport, const char *address, struct mrg_door *door,
                          struct mrg_error *err);
     /* Stops listening there; requests in flight are finished first, on their own time, without blocking the

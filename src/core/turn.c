@@ -3,25 +3,29 @@
  * Turns: one exchange at a time has a state's turn, in arrival order. Whoever ends a turn runs the next one
  * in a loop, on its own thread, so that no stack grows with the queue.
  */
+#include <string.h>
+
 #include "core/dependency.h"
 #include "core/gateway_int.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/text.h"
+
+#define TOLD_FAILURES 10u /* failures of a dependency that are logged */
 
 static void begin(struct mrg_exchange *exchange)
 {
-    const struct mrg_dependency *dependency = exchange->dependency;
     struct mrg_state *state = exchange->state;
-    exchange->key = mrg_match_key(dependency->match, exchange->shown);
     exchange->place = state->place;
     exchange->nth = mrg_state_nth(state, exchange->key);
     mrg_exchange_move(exchange, MRG_PHASE_RUNNING);
 }
 
-/* Whether the work of a caller that has hung up is to be dropped. */
-static bool drops(const struct mrg_exchange *exchange)
+bool mrg_exchange_dropped(const struct mrg_exchange *exchange)
 {
     const struct mrg_dependency_config *config = exchange->dependency->config;
+    if (!atomic_load(&exchange->gone))
+        return false;
     if (config->on_gone == MRG_GONE_DEFAULT)
         return !mrg_dependency_records(config);
     return config->on_gone == MRG_GONE_DROP;
@@ -50,7 +54,7 @@ static enum mrg_verdict start(struct mrg_exchange *exchange)
         mrg_reply_fail(exchange->arena, &exchange->reply, 503, "the server is stopping");
         return MRG_ANSWERED;
     }
-    if (atomic_load(&exchange->gone) && drops(exchange)) {
+    if (mrg_exchange_dropped(exchange)) {
         mrg_reply_fail(exchange->arena, &exchange->reply, 503, "the caller hung up before its turn");
         return MRG_ANSWERED;
     }
@@ -61,8 +65,10 @@ static struct mrg_record *make_record(struct mrg_exchange *exchange)
 {
     struct mrg_record *record = mrg_record_new();
     struct mrg_buf buf;
+    const struct mrg_request *shown = exchange->shown;
     mrg_buf_init(&buf, SIZE_MAX);
-    mrg_request_append_json(&buf, exchange->shown, mrg_match_shows, exchange->dependency->match);
+    mrg_buf_reserve(&buf, 128 + shown->path.len + shown->query.len + shown->body.bytes.len);
+    mrg_request_append_json(&buf, shown, mrg_match_shows, exchange->dependency->match);
     record->request = mrg_text_new(buf.data, buf.len);
     if (!exchange->reply_text) {
         mrg_buf_clear(&buf);
@@ -82,8 +88,23 @@ static struct mrg_record *make_record(struct mrg_exchange *exchange)
     return record;
 }
 
-static void count(const struct mrg_record *record, struct mrg_dependency_stats *stats)
+/* The first failures of a dependency are told; a test run that goes wrong would drown the log in the rest.
+ * Of the sentence only what stands before a semicolon: behind it a miss quotes the request. */
+static void tell_failure(const struct mrg_exchange *exchange, unsigned long long before)
 {
+    const struct mrg_request *shown = exchange->shown;
+    const char *why = exchange->reply.error;
+    if (before >= TOLD_FAILURES)
+        return;
+    mrg_log(MRG_LOG_WARN, "%s: %.*s %.*s got %d: %.*s%s", exchange->dependency->config->name,
+            (int)shown->method.len, shown->method.ptr, (int)(shown->path.len < 200 ? shown->path.len : 200),
+            shown->path.ptr, exchange->reply.status, (int)strcspn(why, ";"), why,
+            before + 1 == TOLD_FAILURES ? " (further failures are only counted)" : "");
+}
+
+static void count(const struct mrg_exchange *exchange, const struct mrg_record *record)
+{
+    struct mrg_dependency_stats *stats = exchange->dependency->stats;
     atomic_ullong *by = &stats->from_other;
     if (record->failed && record->gone)
         by = NULL; /* dropped with its caller: nobody saw a failure */
@@ -94,8 +115,11 @@ static void count(const struct mrg_record *record, struct mrg_dependency_stats *
     else if (mrg_slice_eq_str(mrg_slice_of(record->source), "llm"))
         by = &stats->from_llm;
     atomic_fetch_add_explicit(&stats->requests, 1, memory_order_relaxed);
-    if (by)
-        atomic_fetch_add_explicit(by, 1, memory_order_relaxed);
+    unsigned long long before = by ? atomic_fetch_add_explicit(by, 1, memory_order_relaxed) : 0;
+    if (by == &stats->failed)
+        tell_failure(exchange, before);
+    if (by == &stats->failed && exchange->missed)
+        atomic_fetch_add_explicit(&stats->missed, 1, memory_order_relaxed);
     if (record->gone)
         atomic_fetch_add_explicit(&stats->gone, 1, memory_order_relaxed);
 }
@@ -148,7 +172,7 @@ static struct mrg_exchange *end_turn(struct mrg_exchange *exchange)
     struct mrg_record *record = make_record(exchange);
     mrg_journal_add(exchange->gateway->journal, record);
     commit(exchange, record);
-    count(record, exchange->dependency->stats);
+    count(exchange, record);
     mrg_record_unref(record);
     hand_over(exchange);
     struct mrg_exchange *next = next_of(state);
@@ -183,6 +207,7 @@ void mrg_turn_enter(struct mrg_exchange *exchange)
     if (full) {
         mrg_reply_fail(exchange->arena, &exchange->reply, 503,
                        "%u requests of this session wait for their turn already", MRG_MAX_TURN_QUEUE);
+        atomic_fetch_add_explicit(&exchange->dependency->stats->failed, 1, memory_order_relaxed);
         mrg_turn_skip(exchange);
     } else if (!busy) {
         run(exchange, start(exchange));
@@ -209,7 +234,7 @@ void mrg_gateway_gone(struct mrg_gateway *gateway, struct mrg_exchange *exchange
     (void)gateway;
     const struct mrg_dependency *dependency = exchange->dependency;
     atomic_store(&exchange->gone, true);
-    if (!dependency || !drops(exchange))
+    if (!dependency || !mrg_exchange_dropped(exchange))
         return;
     for (size_t i = 0; i < dependency->engine_count; i++) {
         struct mrg_engine *engine = dependency->engines[i];

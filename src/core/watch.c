@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,6 +11,7 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 #define EVENTS_AT_ONCE 64
 #define NO_SLOT        UINT32_MAX
@@ -32,6 +32,8 @@ struct mrg_watch {
     pthread_t thread;
     pthread_mutex_t lock;    /* guards all below; never held while a function runs */
     pthread_cond_t returned; /* a function has returned */
+    pthread_cond_t seen;     /* nobody waits any more for one that has returned */
+    unsigned waiters;        /* threads that wait for the running function */
     int epoll_fd;
     int timer_fd;
     int wake_fd; /* eventfd: the thread is to end */
@@ -159,6 +161,9 @@ static void end(struct mrg_watch *watch)
     pthread_mutex_lock(&watch->lock);
     watch->running = NULL;
     pthread_cond_broadcast(&watch->returned);
+    /* Who clears a timer that sets itself again at once would else hardly ever find it at rest. */
+    while (watch->waiters > 0)
+        pthread_cond_wait(&watch->seen, &watch->lock);
 }
 
 static void run_timers(struct mrg_watch *watch)
@@ -229,22 +234,10 @@ static void close_all(struct mrg_watch *watch)
     }
     pthread_mutex_destroy(&watch->lock);
     pthread_cond_destroy(&watch->returned);
+    pthread_cond_destroy(&watch->seen);
     free(watch->heap);
     free(watch->slots);
     free(watch);
-}
-
-/* Signals are main's business. */
-static int start_thread(struct mrg_watch *watch)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int failed = pthread_create(&watch->thread, NULL, run, watch);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (failed == 0)
-        pthread_setname_np(watch->thread, "mirage-watch");
-    return failed;
 }
 
 enum mrg_err mrg_watch_new(struct mrg_watch **ret_watch, struct mrg_error *err)
@@ -252,6 +245,7 @@ enum mrg_err mrg_watch_new(struct mrg_watch **ret_watch, struct mrg_error *err)
     struct mrg_watch *watch = mrg_zalloc(sizeof(*watch));
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->returned, NULL);
+    pthread_cond_init(&watch->seen, NULL);
     watch->free_slot = NO_SLOT;
     watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -262,7 +256,7 @@ enum mrg_err mrg_watch_new(struct mrg_watch **ret_watch, struct mrg_error *err)
         !add(watch, watch->wake_fd, EPOLLIN, EVENT_WAKE))
         why = errno;
     else
-        why = start_thread(watch);
+        why = mrg_thread_start(&watch->thread, "mirage-watch", run, watch);
     if (why != 0) {
         close_all(watch);
         return mrg_error_set(err, MRG_ERR_IO, "starting the watch: %s", strerror(why));
@@ -297,23 +291,30 @@ void mrg_watch_timer_set(struct mrg_watch *watch, struct mrg_timer *timer, uint6
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* Under the lock: what was cleared too late may be running; its owner waits for that, unless it is that
- * function. */
-static void wait_returned(struct mrg_watch *watch, const void *what)
+/* Under the lock: whether that function runs on the watch's thread, and this is another one. When true, it
+ * has returned meanwhile, and nothing has run since. */
+static bool wait_returned(struct mrg_watch *watch, const void *what)
 {
-    if (pthread_equal(pthread_self(), watch->thread))
-        return;
+    if (watch->running != what || pthread_equal(pthread_self(), watch->thread))
+        return false;
+    watch->waiters++;
     while (watch->running == what)
         pthread_cond_wait(&watch->returned, &watch->lock);
+    if (--watch->waiters == 0)
+        pthread_cond_signal(&watch->seen);
+    return true;
 }
 
 bool mrg_watch_timer_clear(struct mrg_watch *watch, struct mrg_timer *timer)
 {
+    bool was_set = false;
     pthread_mutex_lock(&watch->lock);
-    bool was_set = timer->index != 0;
-    if (was_set)
-        heap_remove(watch, timer);
-    wait_returned(watch, timer);
+    do {
+        if (timer->index != 0) {
+            heap_remove(watch, timer);
+            was_set = true;
+        }
+    } while (wait_returned(watch, timer));
     pthread_mutex_unlock(&watch->lock);
     return was_set;
 }
@@ -334,13 +335,15 @@ void mrg_watch_hangup_set(struct mrg_watch *watch, struct mrg_hangup *hangup, in
 
 bool mrg_watch_hangup_clear(struct mrg_watch *watch, struct mrg_hangup *hangup)
 {
+    bool was_set = false;
     pthread_mutex_lock(&watch->lock);
-    bool was_set = hangup->slot != 0;
-    if (was_set) {
-        epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, hangup->fd, NULL);
-        slot_drop(watch, hangup);
-    }
-    wait_returned(watch, hangup);
+    do {
+        if (hangup->slot != 0) {
+            epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, hangup->fd, NULL);
+            slot_drop(watch, hangup);
+            was_set = true;
+        }
+    } while (wait_returned(watch, hangup));
     pthread_mutex_unlock(&watch->lock);
     return was_set;
 }

@@ -4,8 +4,9 @@
  *
  * Timers and hang-up watches are embedded in their owner's struct, which starts zeroed. Their functions run
  * on the watch's thread, must not block, and may set, clear or free anything, themselves included. Clearing
- * from another thread waits until a function that is running has returned, so that the owner may be freed
- * right after; do not hold a lock that the function takes. Thread: any.
+ * from another thread waits until a function that is running has returned: on return the timer or watch is
+ * neither set, not even by that function, nor running, so that its owner may be freed right after. Do not
+ * hold a lock that the function takes. Thread: any.
  */
 #pragma once
 
@@ -35,11 +36,13 @@ void mrg_watch_free(struct mrg_watch *watch); /* joins it; NULL is allowed; noth
 
 void mrg_watch_timer_set(struct mrg_watch *watch, struct mrg_timer *timer,
                          uint64_t due_ms); /* moves one that is set */
-/* True when it was set and its function will not run. */
+/* On return it is neither set nor running (on the watch's own thread: not set). True when a run that was due
+ * will not come. */
 bool mrg_watch_timer_clear(struct mrg_watch *watch, struct mrg_timer *timer);
 
 /* fn is called when the peer of socket `fd` closes its side or resets. The caller keeps fd open until
  * clear or fn. Level: a peer that has already gone is reported at once. One watch a socket at a time; when
  * the kernel refuses to watch it, fn is never called. */
 void mrg_watch_hangup_set(struct mrg_watch *watch, struct mrg_hangup *hangup, int fd);
+/* As for a timer. */
 bool mrg_watch_hangup_clear(struct mrg_watch *watch, struct mrg_hangup *hangup);

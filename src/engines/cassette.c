@@ -10,7 +10,7 @@
 #include "core/stats.h"
 #include "engines/cassette_file.h"
 #include "engines/cassette_miss.h"
-#include "engines/cassette_store.h"
+#include "engines/cassette_shelf.h"
 #include "engines/cassette_writer.h"
 #include "engines/engines.h"
 #include "engines/provenance.h"
@@ -25,11 +25,12 @@
 struct cassette {
     struct mrg_engine base;
     struct mrg_engine_env env;
-    struct mrg_cassette_store *store;
-    char *path;             /* DIR/DEPENDENCY.jsonl */
-    const char *evidence;   /* hash of the present evidence; "" when there is none */
-    atomic_bool told_stale; /* said once for this file */
-    atomic_bool told_unfit; /* a line that cannot be recorded: said once */
+    struct mrg_cassette_shelf *own_shelf; /* where the process has none */
+    struct mrg_cassette_seat *seat;       /* NULL in mode off */
+    struct mrg_cassette_store *store;     /* the seat's */
+    char *path;                           /* DIR/DEPENDENCY.jsonl */
+    const char *evidence;                 /* hash of the present evidence; "" when there is none */
+    atomic_bool told_stale;               /* nothing to be said any more */
 };
 
 static struct cassette *self_of(struct mrg_engine *engine)
@@ -53,9 +54,18 @@ static bool records(enum mrg_cassette_mode mode)
     return mode == MRG_CASSETTE_AUTO || mode == MRG_CASSETTE_RECORD;
 }
 
-static void tell_loaded(const struct cassette *cassette, const struct mrg_cassette_loaded *loaded)
+static struct mrg_cassette_writer *writer_of(const struct cassette *cassette)
 {
-    if (loaded->cut_line > 0)
+    return cassette->env.services ? cassette->env.services->writer : NULL;
+}
+
+static void tell_loaded(struct cassette *cassette, const struct mrg_cassette_loaded *loaded)
+{
+    if (loaded->stamp.inode == 0 && mode_of(cassette) == MRG_CASSETTE_REPLAY &&
+        mrg_cassette_seat_first(cassette->seat, MRG_CASSETTE_NEWS_NONE_THERE))
+        mrg_log(MRG_LOG_WARN, "%s: There is no such cassette; each request to %s will miss", cassette->path,
+                cassette->env.config->name);
+    if (loaded->cut_line > 0 && mrg_cassette_seat_first(cassette->seat, MRG_CASSETTE_NEWS_CUT))
         mrg_log(MRG_LOG_WARN,
                 "%s:%zu: The last line is cut and was left out (%zu bytes); %zu whole lines were read",
                 cassette->path, loaded->cut_line, loaded->cut_bytes, loaded->lines);
@@ -63,22 +73,18 @@ static void tell_loaded(const struct cassette *cassette, const struct mrg_casset
             loaded->replaced);
 }
 
-static enum mrg_err load(struct cassette *cassette, struct mrg_error *err)
+static enum mrg_err open_cassette(struct cassette *cassette, struct mrg_error *err)
 {
     struct mrg_cassette_loaded loaded;
-    struct mrg_error own;
-    /* What an earlier configuration's cassette has recorded is to be found too. */
-    if (cassette->env.services && cassette->env.services->writer)
-        mrg_cassette_writer_flush(cassette->env.services->writer);
-    enum mrg_err code = mrg_cassette_store_load(cassette->store, cassette->path, &loaded, &own);
-    if (code == MRG_ERR_NOT_FOUND) {
-        if (mode_of(cassette) == MRG_CASSETTE_REPLAY)
-            mrg_log(MRG_LOG_WARN, "%s: There is no such cassette; each request to %s will miss",
-                    cassette->path, cassette->env.config->name);
-        return MRG_ERR_OK;
-    }
+    struct mrg_cassette_shelf *shelf = cassette->env.services ? cassette->env.services->shelf : NULL;
+    if (!shelf)
+        shelf = cassette->own_shelf = mrg_cassette_shelf_new();
+    enum mrg_err code =
+        mrg_cassette_shelf_open(shelf, cassette->path, cassette->env.config->name, cassette->env.match,
+                                writer_of(cassette), &cassette->seat, &loaded, err);
     if (code)
-        return mrg_error_set(err, code, "%s", own.message);
+        return code;
+    cassette->store = mrg_cassette_seat_store(cassette->seat);
     tell_loaded(cassette, &loaded);
     return MRG_ERR_OK;
 }
@@ -86,7 +92,8 @@ static enum mrg_err load(struct cassette *cassette, struct mrg_error *err)
 static void destroy(struct mrg_engine *engine)
 {
     struct cassette *cassette = self_of(engine);
-    mrg_cassette_store_free(cassette->store);
+    mrg_cassette_seat_close(cassette->seat);
+    mrg_cassette_shelf_free(cassette->own_shelf);
     free(cassette->path);
     free(cassette);
 }
@@ -107,11 +114,10 @@ static enum mrg_err create(const struct mrg_engine_env *env, struct mrg_engine *
     cassette->env = *env;
     cassette->path = mrg_asprintf("%s/%s.jsonl", dir, config->name);
     cassette->evidence = env->evidence ? mrg_evidence_hash(env->evidence) : "";
-    cassette->store = mrg_cassette_store_new(env->match, config->name);
-    if (records(mode) && env->services && env->services->writer)
+    if (records(mode) && writer_of(cassette))
         code = mrg_cassette_make_folder(dir, err);
     if (!code && mode != MRG_CASSETTE_OFF)
-        code = load(cassette, err);
+        code = open_cassette(cassette, err);
     if (code) {
         destroy(&cassette->base);
         return code;
@@ -135,10 +141,8 @@ static struct mrg_slice note(struct mrg_exchange *exchange, struct mrg_buf *sent
         mrg_buf_append_str(&whole, "; ");
     }
     mrg_buf_append_slice(&whole, mrg_buf_slice(sentence));
-    struct mrg_slice text = {mrg_arena_memdup(exchange->arena, whole.data, whole.len), whole.len};
-    mrg_buf_done(&whole);
     mrg_buf_done(sentence);
-    return text;
+    return mrg_arena_take_buf(exchange->arena, &whole);
 }
 
 static enum mrg_verdict miss(struct cassette *cassette, struct mrg_exchange *exchange)
@@ -148,7 +152,7 @@ static enum mrg_verdict miss(struct cassette *cassette, struct mrg_exchange *exc
     mrg_cassette_miss(&sentence, cassette->store, cassette->env.match, cassette->path, exchange->shown,
                       exchange->place, exchange->key, exchange->nth);
     exchange->engine_note = note(exchange, &sentence);
-    atomic_fetch_add_explicit(&cassette->env.stats->missed, 1, memory_order_relaxed);
+    exchange->missed = true;
     return MRG_PASSED;
 }
 
@@ -165,7 +169,7 @@ static enum mrg_verdict refuse(struct cassette *cassette, struct mrg_exchange *e
                     (int)shown_len(exchange->shown->path), exchange->shown->path.ptr);
     if (mode_of(cassette) == MRG_CASSETTE_REPLAY) {
         exchange->engine_note = note(exchange, &sentence);
-        atomic_fetch_add_explicit(&cassette->env.stats->missed, 1, memory_order_relaxed);
+        exchange->missed = true;
         return MRG_PASSED;
     }
     mrg_reply_fail(exchange->arena, &exchange->reply, 500, "%s", sentence.data);
@@ -175,7 +179,9 @@ static enum mrg_verdict refuse(struct cassette *cassette, struct mrg_exchange *e
 
 static void tell_stale(struct cassette *cassette)
 {
-    if (!atomic_exchange(&cassette->told_stale, true))
+    if (!atomic_load_explicit(&cassette->told_stale, memory_order_relaxed) &&
+        !atomic_exchange(&cassette->told_stale, true) &&
+        mrg_cassette_seat_first(cassette->seat, MRG_CASSETTE_NEWS_STALE))
         mrg_log(MRG_LOG_WARN,
                 "%s: Replies were recorded with other evidence than there is now; they are used "
                 "(cassette.on_stale)",
@@ -195,8 +201,9 @@ static enum mrg_verdict answer_entry(struct cassette *cassette, struct mrg_excha
             tell_stale(cassette);
         atomic_fetch_add_explicit(&cassette->env.stats->stale, 1, memory_order_relaxed);
     }
-    mrg_cassette_entry_reply(entry, exchange->arena, &exchange->reply);
+    exchange->reply = entry->reply; /* its bytes are reply_text's */
     exchange->reply.source = mrg_engine_cassette.name;
+    exchange->reply.lasting = true;
     exchange->reply_text = mrg_text_ref(entry->rep);
     return MRG_ANSWERED;
 }
@@ -247,15 +254,17 @@ static struct mrg_cassette_line line_of(const struct cassette *cassette, const s
  * A line that a later start could not read must not get into the file: it would keep the server from
  * starting.
  */
-static enum mrg_err check_line(struct mrg_slice text, struct mrg_error *err)
+static enum mrg_err put_line(struct cassette *cassette, struct mrg_text *text, struct mrg_error *err)
 {
     struct mrg_cassette_line line;
     size_t column;
-    if (text.len > MRG_MAX_CASSETTE_LINE)
-        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "it has %zu bytes; expected at most %u", text.len,
+    if (text->len > MRG_MAX_CASSETTE_LINE)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "it has %zu bytes; expected at most %u", text->len,
                              MRG_MAX_CASSETTE_LINE);
     struct mrg_arena *arena = mrg_arena_new(0);
-    enum mrg_err code = mrg_cassette_line_parse(arena, text, &line, &column, err);
+    enum mrg_err code = mrg_cassette_line_parse(arena, mrg_text_slice(text), &line, &column, err);
+    if (!code)
+        code = mrg_cassette_seat_put(cassette->seat, &line, text, err);
     mrg_arena_free(arena);
     return code;
 }
@@ -264,21 +273,20 @@ static void record_line(struct cassette *cassette, const struct mrg_exchange *ex
                         const struct mrg_cassette_line *line)
 {
     struct mrg_error err;
-    struct mrg_buf text;
-    mrg_buf_init(&text, SIZE_MAX);
-    mrg_cassette_line_append(&text, line);
-    enum mrg_err code = check_line(mrg_buf_slice(&text), &err);
-    if (!code)
-        code = mrg_cassette_store_put(cassette->store, line, NULL, &err);
-    struct mrg_cassette_writer *writer = cassette->env.services ? cassette->env.services->writer : NULL;
-    if (!code && writer)
-        mrg_cassette_writer_append(writer, cassette->path, mrg_text_new(text.data, text.len),
-                                   &cassette->env.stats->recorded);
-    if (code && !atomic_exchange(&cassette->told_unfit, true))
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_cassette_line_append(&buf, line);
+    struct mrg_text *text = mrg_text_new(buf.data, buf.len);
+    mrg_buf_done(&buf);
+    enum mrg_err code = put_line(cassette, text, &err);
+    if (!code && writer_of(cassette))
+        mrg_cassette_writer_append(writer_of(cassette), cassette->path, mrg_text_ref(text),
+                                   cassette->env.stats);
+    if (code && mrg_cassette_seat_first(cassette->seat, MRG_CASSETTE_NEWS_UNFIT))
         mrg_log(MRG_LOG_WARN, "%s: The reply to %.*s %.*s cannot be recorded: %s", cassette->path,
                 (int)shown_len(exchange->shown->method), exchange->shown->method.ptr,
                 (int)shown_len(exchange->shown->path), exchange->shown->path.ptr, err.message);
-    mrg_buf_done(&text);
+    mrg_text_unref(text);
 }
 
 static void answered(struct mrg_engine *engine, struct mrg_exchange *exchange, struct mrg_record *record)

@@ -125,8 +125,10 @@ static enum mrg_err take_file(struct mrg_cassette_file *file, struct mrg_error *
             return code;
         int locked;
         do
-            locked = flock(file->fd, LOCK_EX);
+            locked = flock(file->fd, LOCK_EX | LOCK_NB);
         while (locked < 0 && errno == EINTR);
+        if (locked < 0 && errno == EWOULDBLOCK)
+            return mrg_error_set(err, MRG_ERR_CONFLICT, "%s: is locked by another process", file->path);
         if (locked < 0)
             return failed(file->path, "cannot be locked", err);
         if (is_current(file))
@@ -223,10 +225,10 @@ static enum mrg_err append_locked(struct mrg_cassette_file *file, struct mrg_tex
         code = failed(file->path, "cannot be synced", err);
     /*
      * After a failed fsync nobody knows what the disk has, so the group is taken back and written again
-     * later.
+     * later. Where that fails too its lines stand in the file twice, and the later ones count.
      */
-    if (code && ftruncate(file->fd, size) < 0)
-        return code;
+    if (code)
+        (void)!ftruncate(file->fd, size);
     return code;
 }
 

@@ -4,8 +4,8 @@
  *
  * Each line leaves with one write to a descriptor opened with O_APPEND, and one fsync ends the group. A last
  * line that is cut (its writer was killed, the disk was full) is taken off first, so that nothing is glued
- * onto it; one that only lacks its newline gets it. Processes that share a file take turns by flock. A file
- * that was removed or replaced is opened anew. Thread: one at a time.
+ * onto it; one that only lacks its newline gets it. Processes that share a file take turns by flock, for which
+ * nobody waits here. A file that was removed or replaced is opened anew. Thread: one at a time.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ const char *mrg_cassette_file_path(const struct mrg_cassette_file *file);
 /*
  * Appends `count` lines (without newlines) and syncs. On failure the file is as it was before, as far as the
  * disk allows, and the group may be appended again. *ret_removed: bytes of a cut line that were taken off,
- * usually 0. IO, or TOO_LARGE for a file whose last line has no end.
+ * usually 0. IO; CONFLICT while another process has the lock; TOO_LARGE for a file whose last line has no end.
  */
 enum mrg_err mrg_cassette_file_append(struct mrg_cassette_file *file, struct mrg_text *const *lines,
                                       size_t count, size_t *ret_removed, struct mrg_error *err);

@@ -43,15 +43,6 @@ static bool read_place(struct mrg_slice raw, mrg_place *ret_place)
     return true;
 }
 
-static enum mrg_err read_string(struct reading *reading, const char *what, struct mrg_slice raw,
-                                struct mrg_slice *ret_text, struct mrg_error *err)
-{
-    if (*raw.ptr != '"')
-        return mrg_jsontext_expected(err, what, raw, "a string");
-    *ret_text = mrg_jsontext_string(reading->arena, raw);
-    return MRG_ERR_OK;
-}
-
 static enum mrg_err read_tokens(struct mrg_cassette_line *line, struct mrg_slice raw, struct mrg_error *err)
 {
     uint64_t *const counts[] = {&line->tokens_in, &line->tokens_cached, &line->tokens_out};
@@ -70,15 +61,15 @@ static enum mrg_err read_by_member(struct reading *reading, struct mrg_slice key
 {
     struct mrg_cassette_line *line = reading->line;
     if (mrg_slice_eq_str(key, "model"))
-        return read_string(reading, "\"model\"", raw, &line->model, err);
+        return mrg_jsontext_read_string(reading->arena, "\"model\"", raw, &line->model, err);
     if (mrg_slice_eq_str(key, "prompt"))
-        return read_string(reading, "\"prompt\"", raw, &line->prompt, err);
+        return mrg_jsontext_read_string(reading->arena, "\"prompt\"", raw, &line->prompt, err);
     if (mrg_slice_eq_str(key, "evidence"))
-        return read_string(reading, "\"evidence\"", raw, &line->evidence, err);
+        return mrg_jsontext_read_string(reading->arena, "\"evidence\"", raw, &line->evidence, err);
     if (mrg_slice_eq_str(key, "id"))
-        return read_string(reading, "\"id\"", raw, &line->id, err);
+        return mrg_jsontext_read_string(reading->arena, "\"id\"", raw, &line->id, err);
     if (mrg_slice_eq_str(key, "text"))
-        return read_string(reading, "\"text\"", raw, &line->text, err);
+        return mrg_jsontext_read_string(reading->arena, "\"text\"", raw, &line->text, err);
     if (mrg_slice_eq_str(key, "tokens"))
         return read_tokens(line, raw, err);
     if (mrg_slice_eq_str(key, "ms") && !read_number(raw, &line->ms))
@@ -132,13 +123,13 @@ static enum mrg_err read_member(struct reading *reading, struct mrg_slice key, s
     if (mrg_slice_eq_str(key, "nth"))
         return read_nth(line, raw, err);
     if (mrg_slice_eq_str(key, "dep"))
-        return read_string(reading, "\"dep\"", raw, &line->dep, err);
+        return mrg_jsontext_read_string(reading->arena, "\"dep\"", raw, &line->dep, err);
     if (mrg_slice_eq_str(key, "req"))
         return read_object("\"req\"", raw, &line->req, err);
     if (mrg_slice_eq_str(key, "rep"))
         return read_object("\"rep\"", raw, &line->rep, err);
     if (mrg_slice_eq_str(key, "clock"))
-        return read_string(reading, "\"clock\"", raw, &line->clock, err);
+        return mrg_jsontext_read_string(reading->arena, "\"clock\"", raw, &line->clock, err);
     return mrg_slice_eq_str(key, "by") ? read_by(reading, raw, err) : MRG_ERR_OK;
 }
 

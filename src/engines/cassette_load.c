@@ -15,6 +15,7 @@
 
 struct loading {
     struct mrg_cassette_store *store;
+    const struct mrg_match *match;
     const char *path;
     struct mrg_cassette_loaded loaded; /* so far */
     size_t line;                       /* number of the current one */
@@ -48,7 +49,7 @@ static enum mrg_err load_line(struct loading *loading, struct mrg_slice text, st
     if (code && is_conflict_mark(text))
         mrg_error_set(err, code, "a mark of a merge conflict; expected a recorded exchange");
     if (!code)
-        code = mrg_cassette_store_put(loading->store, &line, &replaced, err);
+        code = mrg_cassette_store_put(loading->store, loading->match, &line, &replaced, err);
     mrg_arena_free(arena);
     if (code)
         return mrg_error_wrap(err, "%s:%zu:%zu", loading->path, loading->line, column);
@@ -112,15 +113,39 @@ static enum mrg_err load_descriptor(struct loading *loading, int fd, struct mrg_
     }
 }
 
-enum mrg_err mrg_cassette_store_load(struct mrg_cassette_store *store, const char *path,
-                                     struct mrg_cassette_loaded *ret_loaded, struct mrg_error *err)
+static struct mrg_cassette_stamp stamp_of(const struct stat *info)
 {
-    struct loading loading = {.store = store, .path = path};
+    return (struct mrg_cassette_stamp){info->st_dev, info->st_ino, info->st_size, info->st_mtim};
+}
+
+bool mrg_cassette_stamp_equal(const struct mrg_cassette_stamp *a, const struct mrg_cassette_stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+bool mrg_cassette_stamp_differs(const struct mrg_cassette_stamp *stamp, const char *path)
+{
+    struct stat info = {0};
+    if (stat(path, &info) < 0)
+        info = (struct stat){0};
+    struct mrg_cassette_stamp now = stamp_of(&info);
+    return !mrg_cassette_stamp_equal(&now, stamp);
+}
+
+enum mrg_err mrg_cassette_store_load(struct mrg_cassette_store *store, const struct mrg_match *match,
+                                     const char *path, struct mrg_cassette_loaded *ret_loaded,
+                                     struct mrg_error *err)
+{
+    struct loading loading = {.store = store, .match = match, .path = path};
     struct mrg_buf buf;
+    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return mrg_error_set(err, errno == ENOENT ? MRG_ERR_NOT_FOUND : MRG_ERR_IO, "%s: %s", path,
                              strerror(errno));
+    if (fstat(fd, &info) == 0)
+        loading.loaded.stamp = stamp_of(&info);
     mrg_buf_init(&buf, MRG_MAX_CASSETTE_LINE + CHUNK);
     enum mrg_err code = load_descriptor(&loading, fd, &buf, err);
     mrg_buf_done(&buf);

@@ -1,114 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engines/cassette_miss.h"
 
+#include "core/limits.h"
 #include "util/utf8.h"
 
-#define MAX_CANDIDATES 2000u /* entries compared for one sentence; some ten microseconds each */
-#define SHOWN          200   /* bytes of a path in a sentence */
+#define CANDIDATES 32u /* entries of the nearest targets, of which some are compared whole */
+#define SHOWN      200 /* bytes of a path in a sentence */
 
-struct miss {
-    const struct mrg_match *match;
-    const struct mrg_request *request;
-    struct mrg_hash128 key;
-    struct mrg_cassette_entry **entries; /* candidates */
-    size_t count;
-    const struct mrg_cassette_entry *best; /* the nearest of them, or NULL */
-    unsigned distance;                     /* of best */
-    unsigned times;                        /* how often this very request is recorded among them */
+struct candidate {
+    struct mrg_cassette_entry *entry; /* a reference */
+    unsigned target;                  /* how far its method and path are */
+    size_t size;                      /* by how many bytes its request is longer or shorter */
 };
 
-static bool has_key(const struct miss *miss, const struct mrg_cassette_entry *entry)
+/* The nearest entries, at one place or at all others. */
+struct nearest {
+    struct candidate items[CANDIDATES]; /* the nearest first */
+    size_t count;
+    struct mrg_cassette_entry *same; /* a reference: one of this very request, or NULL */
+    unsigned times;                  /* how many there are of these */
+};
+
+struct miss {
+    struct mrg_match_differ *differ;
+    struct mrg_hash128 key;
+    mrg_place at;
+    struct nearest here;
+    struct nearest elsewhere;
+};
+
+/* Entries come in the order of a table: the last test makes one order of them. */
+static bool is_nearer(const struct candidate *a, const struct candidate *b)
 {
-    return entry->key.low == miss->key.low && entry->key.high == miss->key.high;
+    if (a->target != b->target)
+        return a->target < b->target;
+    if (a->size != b->size)
+        return a->size < b->size;
+    return a->entry->key.low < b->entry->key.low;
 }
 
-static void append_target(struct mrg_buf *buf, const struct mrg_request *request)
+static void add_candidate(struct nearest *nearest, struct candidate candidate)
 {
-    mrg_buf_append_slice(buf, request->method);
+    size_t i = nearest->count;
+    if (i == CANDIDATES) {
+        if (!is_nearer(&candidate, &nearest->items[i - 1]))
+            return;
+        mrg_cassette_entry_unref(nearest->items[--i].entry);
+    } else {
+        nearest->count++;
+    }
+    for (; i > 0 && is_nearer(&candidate, &nearest->items[i - 1]); i--)
+        nearest->items[i] = nearest->items[i - 1];
+    candidate.entry = mrg_cassette_entry_ref(candidate.entry);
+    nearest->items[i] = candidate;
+}
+
+static void add_same(struct nearest *nearest, struct mrg_cassette_entry *entry)
+{
+    nearest->times++;
+    if (nearest->same && nearest->same->at <= entry->at)
+        return;
+    mrg_cassette_entry_unref(nearest->same);
+    nearest->same = mrg_cassette_entry_ref(entry);
+}
+
+/* A mrg_cassette_visit_fn. */
+static void visit(void *ctx, struct mrg_cassette_entry *entry)
+{
+    struct miss *miss = ctx;
+    struct nearest *nearest = entry->at == miss->at ? &miss->here : &miss->elsewhere;
+    if (entry->key.low == miss->key.low && entry->key.high == miss->key.high) {
+        add_same(nearest, entry);
+        return;
+    }
+    size_t size = mrg_match_differ_size(miss->differ);
+    struct candidate candidate = {
+        .entry = entry,
+        .target = mrg_match_differ_target(miss->differ, entry->method, entry->path),
+        .size = entry->req->len > size ? entry->req->len - size : size - entry->req->len,
+    };
+    add_candidate(nearest, candidate);
+}
+
+static void release(struct nearest *nearest)
+{
+    for (size_t i = 0; i < nearest->count; i++)
+        mrg_cassette_entry_unref(nearest->items[i].entry);
+    mrg_cassette_entry_unref(nearest->same);
+}
+
+static void append_target(struct mrg_buf *buf, struct mrg_slice method, struct mrg_slice path)
+{
+    mrg_buf_append_slice(buf, method);
     mrg_buf_append_char(buf, ' ');
-    mrg_buf_append(buf, request->path.ptr,
-                   request->path.len > SHOWN ? mrg_utf8_cut(request->path, SHOWN) : request->path.len);
+    mrg_buf_append(buf, path.ptr, path.len > SHOWN ? mrg_utf8_cut(path, SHOWN) : path.len);
 }
 
-/* Looks at one candidate; *diff is scratch. */
-static void weigh(struct miss *miss, const struct mrg_cassette_entry *entry, struct mrg_buf *diff)
+/* How far a candidate is, the sentence into text (cleared first); false when it cannot be read. */
+static bool compare(struct miss *miss, const struct mrg_cassette_entry *entry, unsigned *ret_distance,
+                    struct mrg_buf *text)
 {
     struct mrg_arena *arena = mrg_arena_new(0);
     struct mrg_request recorded;
-    mrg_buf_clear(diff);
-    if (has_key(miss, entry)) {
-        miss->times++;
-        miss->best = entry;
-        miss->distance = 0;
-    } else if (mrg_request_parse(arena, mrg_text_slice(entry->req), &recorded, NULL) == MRG_ERR_OK) {
-        unsigned distance = mrg_match_diff(miss->match, miss->request, &recorded, diff);
-        /* The order of candidates changes from run to run; the sentence should not. */
-        bool nearer =
-            !miss->best || distance < miss->distance ||
-            (distance == miss->distance && miss->distance > 0 && entry->key.low < miss->best->key.low);
-        if (nearer) {
-            miss->best = entry;
-            miss->distance = distance;
-        }
-    }
+    mrg_buf_clear(text);
+    bool read = mrg_request_parse(arena, mrg_text_slice(entry->req), &recorded, NULL) == MRG_ERR_OK;
+    if (read)
+        *ret_distance = mrg_match_differ_compare(miss->differ, &recorded, text);
     mrg_arena_free(arena);
+    return read;
 }
 
-static void release(struct miss *miss)
+/*
+ * The nearest of the candidates, its sentence into text; NULL when there is none. What is compared whole
+ * beyond the first is bounded, since the turn is held meanwhile.
+ */
+static const struct mrg_cassette_entry *find_best(struct miss *miss, const struct nearest *nearest,
+                                                  struct mrg_buf *text)
 {
-    for (size_t i = 0; i < miss->count; i++)
-        mrg_cassette_entry_unref(miss->entries[i]);
-    miss->count = 0;
+    const struct mrg_cassette_entry *best = NULL;
+    unsigned least = 0, distance;
+    size_t bytes = 0;
+    struct mrg_buf other;
+    mrg_buf_init(&other, SIZE_MAX);
+    for (size_t i = 0; i < nearest->count; i++) {
+        const struct candidate *one = &nearest->items[i];
+        if (best && one->target > least)
+            break;
+        if (best && bytes + one->entry->req->len > MRG_MISS_BYTES)
+            continue;
+        bytes += one->entry->req->len;
+        if (!compare(miss, one->entry, &distance, &other) || (best && distance >= least))
+            continue;
+        struct mrg_buf swap = *text;
+        *text = other;
+        other = swap;
+        best = one->entry;
+        least = distance;
+    }
+    mrg_buf_done(&other);
+    return best;
 }
 
-static void find_best(struct miss *miss, struct mrg_cassette_store *store, mrg_place at, bool everywhere)
+static void append_nearest(struct mrg_buf *buf, struct miss *miss, const struct nearest *nearest,
+                           const char *where)
 {
-    struct mrg_buf diff;
-    mrg_buf_init(&diff, SIZE_MAX);
-    release(miss);
-    miss->count = mrg_cassette_store_collect(store, at, everywhere, miss->entries, MAX_CANDIDATES);
-    for (size_t i = 0; i < miss->count; i++)
-        weigh(miss, miss->entries[i], &diff);
-    mrg_buf_done(&diff);
-}
-
-static void append_nearest(struct mrg_buf *buf, const struct miss *miss, const char *where)
-{
-    struct mrg_arena *arena = mrg_arena_new(0);
-    struct mrg_request recorded;
-    if (mrg_request_parse(arena, mrg_text_slice(miss->best->req), &recorded, NULL) == MRG_ERR_OK) {
+    struct mrg_buf text;
+    mrg_buf_init(&text, SIZE_MAX);
+    const struct mrg_cassette_entry *best = find_best(miss, nearest, &text);
+    if (best) {
         mrg_buf_appendf(buf, "; the nearest recorded %s is ", where);
-        append_target(buf, &recorded);
+        append_target(buf, best->method, best->path);
         mrg_buf_append_str(buf, ", first difference: ");
-        mrg_match_diff(miss->match, miss->request, &recorded, buf);
+        mrg_buf_append_slice(buf, mrg_buf_slice(&text));
     }
-    mrg_arena_free(arena);
+    mrg_buf_done(&text);
 }
 
-static void append_why(struct mrg_buf *buf, struct miss *miss, struct mrg_cassette_store *store, mrg_place at,
-                       unsigned nth)
+static void append_why(struct mrg_buf *buf, struct miss *miss, unsigned nth)
 {
     char here[MRG_PLACE_TEXT + 1], there[MRG_PLACE_TEXT + 1];
-    mrg_place_text(at, here);
-    find_best(miss, store, at, false);
-    if (miss->best && miss->times > 0) {
+    mrg_place_text(miss->at, here);
+    if (miss->here.same) {
+        unsigned times = miss->here.times;
         mrg_buf_appendf(buf, " when it comes %u times at place %s; it was recorded %u time%s there", nth,
-                        here, miss->times, miss->times == 1 ? "" : "s");
-    } else if (miss->best) {
-        mrg_buf_appendf(buf, " at place %s", here);
-        append_nearest(buf, miss, "there");
+                        here, times, times == 1 ? "" : "s");
+        return;
+    }
+    mrg_buf_appendf(buf, " at place %s", here);
+    if (miss->here.count > 0) {
+        append_nearest(buf, miss, &miss->here, "there");
+    } else if (miss->elsewhere.same) {
+        mrg_place_text(miss->elsewhere.same->at, there);
+        mrg_buf_appendf(
+            buf, ", but at place %s: other requests that change state came before it when it was recorded",
+            there);
     } else {
-        find_best(miss, store, at, true);
-        mrg_buf_appendf(buf, " at place %s", here);
-        if (miss->best && miss->times > 0) {
-            mrg_place_text(miss->best->at, there);
-            mrg_buf_appendf(
-                buf,
-                ", but at place %s: other requests that change state came before it when it was recorded",
-                there);
-        } else if (miss->best) {
-            append_nearest(buf, miss, "elsewhere");
-        }
+        append_nearest(buf, miss, &miss->elsewhere, "elsewhere");
     }
 }
 
@@ -116,15 +183,18 @@ void mrg_cassette_miss(struct mrg_buf *buf, struct mrg_cassette_store *store, co
                        const char *path, const struct mrg_request *request, mrg_place at,
                        struct mrg_hash128 key, unsigned nth)
 {
-    struct miss miss = {.match = match, .request = request, .key = key};
-    miss.entries = mrg_malloc(MAX_CANDIDATES * sizeof(struct mrg_cassette_entry *));
+    struct miss miss = {.key = key, .at = at};
     mrg_buf_append_str(buf, "nothing is recorded for ");
-    append_target(buf, request);
-    if (mrg_cassette_store_count(store) == 0)
+    append_target(buf, request->method, request->path);
+    if (mrg_cassette_store_count(store) == 0) {
         mrg_buf_appendf(buf, "; %s holds nothing", path);
-    else
-        append_why(buf, &miss, store, at, nth);
+    } else {
+        miss.differ = mrg_match_differ_new(match, request);
+        mrg_cassette_store_visit(store, MRG_MISS_ENTRIES, visit, &miss);
+        append_why(buf, &miss, nth);
+        release(&miss.here);
+        release(&miss.elsewhere);
+        mrg_match_differ_free(miss.differ);
+    }
     mrg_buf_append_str(buf, "; record it with --mode auto");
-    release(&miss);
-    free(miss.entries);
 }

@@ -3,7 +3,8 @@
  * Cassette miss: the sentence that tells why nothing recorded fits, with the nearest recorded request and the
  * first difference.
  *
- * Slow (it compares with many entries): for requests that are about to fail. Thread: any.
+ * It looks at the target of every entry and compares a few whole, within MRG_MISS_ENTRIES and MRG_MISS_BYTES:
+ * some milliseconds at most, for requests that are about to fail. Thread: any.
  */
 #pragma once
 

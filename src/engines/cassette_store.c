@@ -19,7 +19,6 @@ struct shard {
 
 struct mrg_cassette_store {
     struct shard shards[SHARDS];
-    const struct mrg_match *match;
     char *dependency;
 };
 
@@ -41,12 +40,10 @@ static bool is_same(const struct mrg_cassette_entry *entry, mrg_place at, struct
     return entry->at == at && entry->nth == nth && entry->key.low == key.low && entry->key.high == key.high;
 }
 
-struct mrg_cassette_store *mrg_cassette_store_new(const struct mrg_match *match, const char *dependency)
+struct mrg_cassette_store *mrg_cassette_store_new(const char *dependency)
 {
-    struct mrg_cassette_store *store = aligned_alloc(64, sizeof(*store));
-    MRG_ASSERT(store != NULL);
-    memset(store, 0, sizeof(*store));
-    store->match = match;
+    struct mrg_cassette_store *store =
+        mrg_zalloc_aligned(_Alignof(struct mrg_cassette_store), sizeof(*store));
     store->dependency = mrg_strdup(dependency);
     for (size_t i = 0; i < SHARDS; i++) {
         struct shard *shard = &store->shards[i];
@@ -57,24 +54,54 @@ struct mrg_cassette_store *mrg_cassette_store_new(const struct mrg_match *match,
     return store;
 }
 
+static void unref_chains(struct mrg_cassette_entry **buckets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct mrg_cassette_entry *next;
+        for (struct mrg_cassette_entry *entry = buckets[i]; entry; entry = next) {
+            next = entry->next;
+            mrg_cassette_entry_unref(entry);
+        }
+    }
+    free(buckets);
+}
+
 void mrg_cassette_store_free(struct mrg_cassette_store *store)
 {
     if (!store)
         return;
     for (size_t i = 0; i < SHARDS; i++) {
-        struct shard *shard = &store->shards[i];
-        for (size_t bucket = 0; bucket < shard->bucket_count; bucket++) {
-            struct mrg_cassette_entry *next;
-            for (struct mrg_cassette_entry *entry = shard->buckets[bucket]; entry; entry = next) {
-                next = entry->next;
-                mrg_cassette_entry_unref(entry);
-            }
-        }
-        free(shard->buckets);
-        pthread_rwlock_destroy(&shard->lock);
+        unref_chains(store->shards[i].buckets, store->shards[i].bucket_count);
+        pthread_rwlock_destroy(&store->shards[i].lock);
     }
     free(store->dependency);
     free(store);
+}
+
+void mrg_cassette_store_replace(struct mrg_cassette_store *store, struct mrg_cassette_store *with)
+{
+    for (size_t i = 0; i < SHARDS; i++) {
+        struct shard *shard = &store->shards[i];
+        struct shard *other = &with->shards[i];
+        struct mrg_cassette_entry **buckets = other->buckets;
+        size_t bucket_count = other->bucket_count;
+        size_t count = other->count;
+        pthread_rwlock_wrlock(&shard->lock);
+        other->buckets = shard->buckets;
+        other->bucket_count = shard->bucket_count;
+        other->count = shard->count;
+        shard->buckets = buckets;
+        shard->bucket_count = bucket_count;
+        shard->count = count;
+        pthread_rwlock_unlock(&shard->lock);
+    }
+    mrg_cassette_store_free(with);
+}
+
+struct mrg_cassette_entry *mrg_cassette_entry_ref(struct mrg_cassette_entry *entry)
+{
+    atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+    return entry;
 }
 
 void mrg_cassette_entry_unref(struct mrg_cassette_entry *entry)
@@ -109,45 +136,70 @@ static bool body_in_text(const struct mrg_text *rep, struct mrg_slice body, stru
     return true;
 }
 
-static struct mrg_cassette_entry *make_entry(const struct mrg_reply *reply, struct mrg_text *req,
-                                             struct mrg_text *rep, struct mrg_slice evidence)
-{
-    struct mrg_slice body = reply->body.bytes;
-    bool in_text = body_in_text(rep, body, &body);
-    size_t headers = reply->header_count * sizeof(*reply->headers);
-    size_t size =
-        sizeof(struct mrg_cassette_entry) + headers + evidence.len + 1 + (in_text ? 0 : body.len + 1);
-    for (size_t i = 0; i < reply->header_count; i++)
-        size += reply->headers[i].name.len + reply->headers[i].value.len + 2;
-    struct mrg_cassette_entry *entry = mrg_zalloc(size);
-    char *at = entry->bytes + headers;
-    atomic_init(&entry->refs, 1);
-    entry->req = req;
-    entry->rep = rep;
-    entry->reply = *reply;
-    entry->reply.headers = reply->header_count > 0 ? (struct mrg_header *)(void *)entry->bytes : NULL;
-    for (size_t i = 0; i < reply->header_count; i++) {
-        entry->reply.headers[i].name = pack(&at, reply->headers[i].name);
-        entry->reply.headers[i].value = pack(&at, reply->headers[i].value);
-    }
-    entry->evidence = pack(&at, evidence).ptr;
-    entry->reply.body.bytes = in_text ? body : pack(&at, body);
-    entry->reply.unsure = MRG_SLICE("");
-    return entry;
-}
-
-static struct mrg_text *minified(struct mrg_slice json)
+static struct mrg_buf minified(struct mrg_slice json)
 {
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
     mrg_json_minify(&buf, json);
-    struct mrg_text *text = mrg_text_new(buf.data, buf.len);
-    mrg_buf_done(&buf);
-    return text;
+    return buf;
 }
 
-static enum mrg_err entry_of_line(struct mrg_cassette_store *store, const struct mrg_cassette_line *line,
-                                  struct mrg_cassette_entry **ret_entry, struct mrg_error *err)
+/*
+ * The reply's text, and behind its NUL all that the reply points at, so that whoever has the text has the reply.
+ * What the body says stands in the text already, unless it is spelled in another way.
+ */
+static struct mrg_text *make_rep(struct mrg_slice json, const struct mrg_reply *from,
+                                 struct mrg_reply *ret_reply)
+{
+    struct mrg_buf buf = minified(json);
+    size_t headers = from->header_count * sizeof(*from->headers);
+    size_t first = (buf.len + sizeof(void *)) & ~(sizeof(void *) - 1);
+    size_t size = first + headers + from->body.bytes.len + 1;
+    for (size_t i = 0; i < from->header_count; i++)
+        size += from->headers[i].name.len + from->headers[i].value.len + 2;
+    _cleanup_free_ char *bytes = mrg_zalloc(size);
+    memcpy(bytes, buf.data, buf.len);
+    struct mrg_text *rep = mrg_text_new(bytes, size);
+    rep->len = buf.len;
+    mrg_buf_done(&buf);
+
+    struct mrg_reply reply = *from;
+    char *at = rep->data + first + headers;
+    reply.headers = headers > 0 ? (struct mrg_header *)(void *)(rep->data + first) : NULL;
+    for (size_t i = 0; i < from->header_count; i++) {
+        reply.headers[i].name = pack(&at, from->headers[i].name);
+        reply.headers[i].value = pack(&at, from->headers[i].value);
+    }
+    if (!body_in_text(rep, from->body.bytes, &reply.body.bytes))
+        reply.body.bytes = pack(&at, from->body.bytes);
+    reply.unsure = MRG_SLICE("");
+    *ret_reply = reply;
+    return rep;
+}
+
+static struct mrg_cassette_entry *make_entry(const struct mrg_cassette_line *line,
+                                             const struct mrg_request *request, const struct mrg_reply *reply)
+{
+    struct mrg_slice evidence = line->evidence.ptr ? line->evidence : MRG_SLICE("");
+    struct mrg_cassette_entry *entry =
+        mrg_zalloc(sizeof(*entry) + evidence.len + request->method.len + request->path.len + 3);
+    char *at = entry->bytes;
+    struct mrg_buf req = minified(line->req);
+    atomic_init(&entry->refs, 1);
+    entry->at = line->at;
+    entry->nth = line->nth;
+    entry->req = mrg_text_new(req.data, req.len);
+    entry->rep = make_rep(line->rep, reply, &entry->reply);
+    entry->evidence = pack(&at, evidence).ptr;
+    entry->method = pack(&at, request->method);
+    entry->path = pack(&at, request->path);
+    mrg_buf_done(&req);
+    return entry;
+}
+
+static enum mrg_err entry_of_line(const struct mrg_cassette_store *store, const struct mrg_match *match,
+                                  const struct mrg_cassette_line *line, struct mrg_cassette_entry **ret_entry,
+                                  struct mrg_error *err)
 {
     struct mrg_request request;
     struct mrg_reply reply;
@@ -164,11 +216,8 @@ static enum mrg_err entry_of_line(struct mrg_cassette_store *store, const struct
     else if (reply.unsure.len > 0)
         code = mrg_error_set(err, MRG_ERR_INVALID, "\"rep\" is unsure; expected a reply");
     if (!code) {
-        struct mrg_cassette_entry *entry = make_entry(&reply, minified(line->req), minified(line->rep),
-                                                      line->evidence.ptr ? line->evidence : MRG_SLICE(""));
-        entry->at = line->at;
-        entry->nth = line->nth;
-        entry->key = mrg_match_key(store->match, &request);
+        struct mrg_cassette_entry *entry = make_entry(line, &request, &reply);
+        entry->key = mrg_match_key(match, &request);
         *ret_entry = entry;
     }
     mrg_arena_free(arena);
@@ -204,11 +253,12 @@ static struct mrg_cassette_entry **slot_of(struct shard *shard, uint64_t hash,
     return slot;
 }
 
-enum mrg_err mrg_cassette_store_put(struct mrg_cassette_store *store, const struct mrg_cassette_line *line,
-                                    bool *ret_replaced, struct mrg_error *err)
+enum mrg_err mrg_cassette_store_put(struct mrg_cassette_store *store, const struct mrg_match *match,
+                                    const struct mrg_cassette_line *line, bool *ret_replaced,
+                                    struct mrg_error *err)
 {
     struct mrg_cassette_entry *entry;
-    enum mrg_err code = entry_of_line(store, line, &entry, err);
+    enum mrg_err code = entry_of_line(store, match, line, &entry, err);
     if (code)
         return code;
     uint64_t hash = hash_of(entry->at, entry->key, entry->nth);
@@ -237,36 +287,32 @@ struct mrg_cassette_entry *mrg_cassette_store_find(struct mrg_cassette_store *st
     while (entry && !is_same(entry, at, key, nth))
         entry = entry->next;
     if (entry)
-        atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+        mrg_cassette_entry_ref(entry);
     pthread_rwlock_unlock(&shard->lock);
     return entry;
 }
 
-static size_t collect_shard(struct shard *shard, mrg_place at, bool everywhere,
-                            struct mrg_cassette_entry **entries, size_t max)
+static size_t visit_shard(struct shard *shard, size_t max, mrg_cassette_visit_fn visit, void *ctx)
 {
     size_t count = 0;
     pthread_rwlock_rdlock(&shard->lock);
     for (size_t i = 0; i < shard->bucket_count && count < max; i++) {
         for (struct mrg_cassette_entry *entry = shard->buckets[i]; entry && count < max;
              entry = entry->next) {
-            if (!everywhere && entry->at != at)
-                continue;
-            atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
-            entries[count++] = entry;
+            visit(ctx, entry);
+            count++;
         }
     }
     pthread_rwlock_unlock(&shard->lock);
     return count;
 }
 
-size_t mrg_cassette_store_collect(struct mrg_cassette_store *store, mrg_place at, bool everywhere,
-                                  struct mrg_cassette_entry **entries, size_t max)
+void mrg_cassette_store_visit(struct mrg_cassette_store *store, size_t max, mrg_cassette_visit_fn visit,
+                              void *ctx)
 {
     size_t count = 0;
     for (size_t i = 0; i < SHARDS; i++)
-        count += collect_shard(&store->shards[i], at, everywhere, entries + count, max - count);
-    return count;
+        count += visit_shard(&store->shards[i], max - count, visit, ctx);
 }
 
 size_t mrg_cassette_store_count(struct mrg_cassette_store *store)
@@ -278,23 +324,4 @@ size_t mrg_cassette_store_count(struct mrg_cassette_store *store)
         pthread_rwlock_unlock(&store->shards[i].lock);
     }
     return count;
-}
-
-static struct mrg_slice copy(struct mrg_arena *arena, struct mrg_slice bytes)
-{
-    return (struct mrg_slice){mrg_arena_memdup(arena, bytes.ptr, bytes.len), bytes.len};
-}
-
-void mrg_cassette_entry_reply(const struct mrg_cassette_entry *entry, struct mrg_arena *arena,
-                              struct mrg_reply *ret_reply)
-{
-    struct mrg_reply reply = entry->reply;
-    if (reply.header_count > 0)
-        reply.headers = mrg_arena_alloc(arena, reply.header_count * sizeof(*reply.headers));
-    for (size_t i = 0; i < reply.header_count; i++) {
-        reply.headers[i].name = copy(arena, entry->reply.headers[i].name);
-        reply.headers[i].value = copy(arena, entry->reply.headers[i].value);
-    }
-    reply.body.bytes = copy(arena, reply.body.bytes);
-    *ret_reply = reply;
 }

@@ -100,7 +100,7 @@ static enum mrg_err start(struct job *job, struct mrg_text *bad, struct mrg_text
     };
     /* Under the lock, so that on_done, which takes it first, finds the call in its place. */
     pthread_mutex_lock(&engine->lock);
-    bool refused = job->cancelled || engine->stopping;
+    bool refused = job->cancelled || engine->stopping || mrg_exchange_dropped(job->exchange);
     enum mrg_err code = refused ? mrg_error_set(err, MRG_ERR_CANCELLED, "the work was cancelled")
                                 : mrg_llm_start(engine->env.services->llm, &request, &job->call, err);
     if (!code && !mrg_list_linked(&job->link))

@@ -28,7 +28,7 @@ struct mrg_text *mrg_llm_text_request(const struct mrg_exchange *exchange, const
         mrg_buf_append_slice(&buf, words ? instruction : scenario);
         mrg_buf_append_str(&buf, "\n\nThe request to answer now:\n");
     }
-    mrg_request_append_json(&buf, exchange->shown, mrg_match_shows, (void *)(uintptr_t)match);
+    mrg_request_append_json(&buf, exchange->shown, mrg_match_shows, match);
     struct mrg_text *text = mrg_text_new(buf.data, buf.len);
     mrg_buf_done(&buf);
     return text;

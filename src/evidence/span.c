@@ -42,6 +42,27 @@ static char *clean(struct mrg_slice text)
     return copy;
 }
 
+/* A route as frameworks write it, with <id> and <int:id> (Flask, Django) turned into {id}. */
+static char *clean_route(const char *route)
+{
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, MAX_TEXT);
+    for (const char *p = route; *p; p++) {
+        const char *end = *p == '<' ? strchr(p, '>') : NULL;
+        if (!end) {
+            mrg_buf_append_char(&buf, *p);
+            continue;
+        }
+        const char *colon = memrchr(p, ':', (size_t)(end - p));
+        const char *name = colon ? colon + 1 : p + 1;
+        mrg_buf_appendf(&buf, "{%.*s}", (int)(end - name), name);
+        p = end;
+    }
+    char *clear = clean(mrg_buf_slice(&buf));
+    mrg_buf_done(&buf);
+    return clear;
+}
+
 static char *replace(char **slot, char *value)
 {
     free(*slot);
@@ -119,7 +140,7 @@ static bool read_http(struct json_object *span, struct mrg_span *out)
     replace(&out->path, clean(path));
     replace(&out->query, more ? mrg_strdup(more + (*more == '?')) : mrg_strndup(query.ptr, query.len));
     if (route)
-        replace(&out->route, clean(mrg_slice_of(route)));
+        replace(&out->route, clean_route(route));
     _cleanup_free_ char *status =
         FIRST(span, "http.response.status_code", "http.status_code", "status_code", "status");
     bool number = status && strspn(status, "0123456789") == strlen(status) && strlen(status) == 3;

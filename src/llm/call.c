@@ -255,7 +255,7 @@ static void set_message(struct mrg_llm_call *call, size_t at, enum mrg_llm_role 
 
 static enum mrg_llm_next take_cut_piece(struct mrg_llm_call *call, const struct mrg_llm_reply *reply)
 {
-    if (mrg_llm_trim(mrg_buf_slice(&call->text)).len == 0) {
+    if (mrg_slice_trim(mrg_buf_slice(&call->text)).len == 0) {
         mrg_buf_clear(&call->text);
         return take_cut_double(call);
     }
@@ -331,7 +331,7 @@ void mrg_llm_call_finish(struct mrg_llm_call *call)
     }
     if (result->code == MRG_ERR_OK) {
         result->text = mrg_buf_slice(&call->text);
-        struct mrg_slice trimmed = mrg_llm_trim(result->text);
+        struct mrg_slice trimmed = mrg_slice_trim(result->text);
         mrg_sha256_hex(trimmed.ptr, trimmed.len, result->text_hash);
     }
     call->on_done(call->ctx, result);

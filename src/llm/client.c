@@ -3,19 +3,22 @@
 
 #include <curl/curl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/limits.h"
 #include "llm/schedule.h"
 #include "util/clock.h"
 #include "util/list.h"
+#include "util/log.h"
+#include "util/thread.h"
 
 /* What each waiting request holds; replies are small, and uploads are not what takes the time. */
 #define RECEIVE_BUFFER 2048L
 #define UPLOAD_BUFFER  16384L
 #define MAX_POLL_MS    60000
+#define PAUSE_MS       100 /* after the library failed, so that the thread does not spin */
 
 /*
  * The lock is never held while a callback runs or curl is called. It guards the two lists and the flag;
@@ -279,6 +282,21 @@ static bool is_stopping(struct mrg_llm_client *client)
     return stopping;
 }
 
+/* Out of memory, or a fault of the library's: no attempt can be relied on. Each ends as one whose connection
+ * was lost, which tries again later. */
+static void give_up_active(struct mrg_llm_client *client, CURLMcode code)
+{
+    _cleanup_free_ char *detail = mrg_asprintf("libcurl: %s", curl_multi_strerror(code));
+    mrg_log(MRG_LOG_DEBUG, "The model's client failed; %s", detail);
+    const struct mrg_llm_attempt attempt = {.fault = MRG_LLM_FAULT_LOST, .detail = detail};
+    while (!mrg_list_empty(&client->schedule.active)) {
+        struct mrg_llm_call *call = MRG_CONTAINER_OF(client->schedule.active.next, struct mrg_llm_call, node);
+        close_transfer(client, call);
+        take(client, call, &attempt);
+    }
+    poll(NULL, 0, PAUSE_MS);
+}
+
 static void *run(void *arg)
 {
     struct mrg_llm_client *client = arg;
@@ -288,10 +306,13 @@ static void *run(void *arg)
         take_commands(client);
         while ((call = mrg_llm_schedule_next(&client->schedule, mrg_clock_ms())))
             send_off(client, call);
-        curl_multi_poll(client->multi, NULL, 0,
-                        mrg_llm_schedule_idle(&client->schedule, mrg_clock_ms(), MAX_POLL_MS), NULL);
-        curl_multi_perform(client->multi, &running);
+        int idle_ms = mrg_llm_schedule_idle(&client->schedule, mrg_clock_ms(), MAX_POLL_MS);
+        CURLMcode code = curl_multi_poll(client->multi, NULL, 0, idle_ms, NULL);
+        if (code == CURLM_OK)
+            code = curl_multi_perform(client->multi, &running);
         reap(client);
+        if (code != CURLM_OK)
+            give_up_active(client, code);
     }
     /* Nothing comes in any more. */
     take_commands(client);
@@ -314,12 +335,8 @@ enum mrg_err mrg_llm_client_new(struct mrg_llm_client **ret_client, struct mrg_e
     client->multi = curl_multi_init();
     MRG_ASSERT(client->multi);
 
-    /* No signal is handled on this thread; SIGPIPE, which OpenSSL may raise, is no news to curl. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&client->thread, NULL, run, client);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* SIGPIPE, which OpenSSL may raise, is no news to curl. */
+    int rc = mrg_thread_start(&client->thread, "mirage-llm", run, client);
     if (rc != 0) {
         curl_multi_cleanup(client->multi);
         pthread_mutex_destroy(&client->lock);

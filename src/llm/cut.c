@@ -46,19 +46,3 @@ void mrg_llm_cut_join(struct mrg_buf *text, struct mrg_slice piece)
     size_t repeated = overlap(mrg_buf_slice(text), piece);
     mrg_buf_append(text, piece.ptr + repeated, piece.len - repeated);
 }
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
-}
-
-struct mrg_slice mrg_llm_trim(struct mrg_slice text)
-{
-    while (text.len > 0 && is_space(text.ptr[text.len - 1]))
-        text.len--;
-    while (text.len > 0 && is_space(text.ptr[0])) {
-        text.ptr++;
-        text.len--;
-    }
-    return text;
-}

@@ -21,6 +21,3 @@ int mrg_llm_cut_double(int limit);
 /* Appends a continuation to what came before; a beginning of it that repeats the end of `text` is left
  * out. */
 void mrg_llm_cut_join(struct mrg_buf *text, struct mrg_slice piece);
-
-/* Without the white space around it. */
-struct mrg_slice mrg_llm_trim(struct mrg_slice text);

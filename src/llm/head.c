@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/head.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 
-static void add(EVP_MD_CTX *digest, const void *data, size_t len)
+static struct mrg_sha256 *start_digest(const struct mrg_text *system)
 {
-    MRG_ASSERT(EVP_DigestUpdate(digest, data, len) == 1);
-}
-
-static EVP_MD_CTX *start_digest(const struct mrg_text *system)
-{
-    EVP_MD_CTX *digest = EVP_MD_CTX_new();
-    MRG_ASSERT(digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
+    struct mrg_sha256 *digest = mrg_sha256_new();
     if (system && system->len > 0) {
-        add(digest, "system: ", 8);
-        add(digest, system->data, system->len);
+        mrg_sha256_add(digest, "system: ", 8);
+        mrg_sha256_add(digest, system->data, system->len);
     }
     return digest;
 }
@@ -59,7 +52,7 @@ void mrg_llm_head_put(struct mrg_llm_head *head)
     if (!head || --head->refs > 0)
         return;
     mrg_list_remove(&head->node);
-    EVP_MD_CTX_free(head->digest);
+    mrg_sha256_free(head->digest);
     mrg_text_unref(head->system);
     free(head->model);
     free(head->json);
@@ -69,21 +62,12 @@ void mrg_llm_head_put(struct mrg_llm_head *head)
 void mrg_llm_head_hash(const struct mrg_llm_head *head, const struct mrg_llm_message *messages, size_t count,
                        char ret_hex[MRG_SHA256_HEX + 1])
 {
-    EVP_MD_CTX *digest = EVP_MD_CTX_new();
-    MRG_ASSERT(digest && EVP_MD_CTX_copy_ex(digest, head->digest) == 1);
+    struct mrg_sha256 *digest = mrg_sha256_copy(head->digest);
     bool first = !head->system || head->system->len == 0;
     for (size_t i = 0; i < count; i++, first = false) {
         const char *label = messages[i].role == MRG_LLM_USER ? "\nuser: " : "\nassistant: ";
-        add(digest, label + first, strlen(label + first));
-        add(digest, messages[i].text->data, messages[i].text->len);
+        mrg_sha256_add(digest, label + first, strlen(label + first));
+        mrg_sha256_add(digest, messages[i].text->data, messages[i].text->len);
     }
-    unsigned char bytes[MRG_SHA256_HEX / 2];
-    MRG_ASSERT(EVP_DigestFinal_ex(digest, bytes, NULL) == 1);
-    EVP_MD_CTX_free(digest);
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        ret_hex[2 * i] = digits[bytes[i] >> 4];
-        ret_hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    ret_hex[MRG_SHA256_HEX] = '\0';
+    mrg_sha256_finish(digest, ret_hex);
 }

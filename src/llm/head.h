@@ -19,8 +19,8 @@ struct mrg_llm_head {
     char *model;
     char *json; /* the bytes */
     size_t len;
-    unsigned refs; /* calls that hold it */
-    void *digest;  /* private: SHA-256 after "system: TEXT" */
+    unsigned refs;             /* calls that hold it */
+    struct mrg_sha256 *digest; /* private: after "system: TEXT" */
 };
 
 /* A head for these, from the list when one is there (the system text is compared by identity); give it

@@ -28,6 +28,14 @@ void *mrg_zalloc(size_t size)
     return p;
 }
 
+void *mrg_zalloc_aligned(size_t alignment, size_t size)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, alignment < sizeof(void *) ? sizeof(void *) : alignment, size ? size : 1) != 0)
+        out_of_memory(size);
+    return memset(p, 0, size);
+}
+
 void *mrg_realloc(void *old, size_t size)
 {
     void *p = realloc(old, size ? size : 1);

@@ -18,6 +18,9 @@
 void *mrg_malloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));
 void *mrg_zalloc(size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1)));
 void *mrg_realloc(void *old, size_t size) __attribute__((returns_nonnull, alloc_size(2)));
+/* Zeroed, at an address that is a multiple of `alignment` (a power of 2). */
+void *mrg_zalloc_aligned(size_t alignment, size_t size)
+    __attribute__((malloc, returns_nonnull, alloc_align(1), alloc_size(2)));
 char *mrg_strdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *mrg_strndup(const char *text, size_t len) __attribute__((malloc, returns_nonnull));
 char *mrg_asprintf(const char *format, ...) __attribute__((malloc, returns_nonnull)) MRG_PRINTF(1, 2);

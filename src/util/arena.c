@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "util/arena.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,10 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, len) ((void)(p), (void)(len))
 #endif
 
+/* Exchanges come and go by the thousand each second, and past a kilobyte the allocator has no fast path of
+ * its own. */
+#define KEPT_COUNT 4u
+
 #define ALIGN        16u
 #define FIRST_CHUNK  2048u
 #define LARGEST_STEP (64u << 10) /* chunks double up to this */
@@ -38,6 +43,7 @@ struct mrg_arena {
     char *at;             /* next free byte of the newest chunk */
     char *end;            /* its end */
     struct chunk *chunks; /* all but the first, newest first */
+    size_t first_size;    /* bytes of the first chunk */
     size_t step;          /* bytes of the next chunk */
     size_t total;         /* bytes taken from the heap */
     char first[] __attribute__((aligned(ALIGN)));
@@ -49,13 +55,75 @@ static size_t align_up(size_t size)
     return (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
+#ifndef ARENA_ASAN
+struct kept {
+    struct mrg_arena *items[KEPT_COUNT];
+    unsigned count;
+    bool listed; /* the thread's end will free them */
+};
+
+static _Thread_local struct kept kept;
+static pthread_key_t kept_key;
+static bool has_key; /* threads' ends can be told; without that nothing is kept */
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+
+static void on_thread_end(void *arg)
+{
+    struct kept *own = arg;
+    while (own->count > 0)
+        free(own->items[--own->count]);
+    /* Another library's destructor may free an arena after this one, which then runs again. */
+    own->listed = false;
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&kept_key, on_thread_end) == 0;
+}
+
+/* True when the arena is kept; its bytes are the next one's. */
+static bool keep(struct mrg_arena *arena)
+{
+    if (arena->first_size != MRG_ARENA_KEPT || kept.count == KEPT_COUNT)
+        return false;
+    if (!kept.listed) {
+        pthread_once(&kept_once, make_key);
+        kept.listed = has_key && pthread_setspecific(kept_key, &kept) == 0;
+    }
+    if (!kept.listed)
+        return false;
+    kept.items[kept.count++] = arena;
+    return true;
+}
+
+static struct mrg_arena *take_kept(size_t size)
+{
+    return size == MRG_ARENA_KEPT && kept.count > 0 ? kept.items[--kept.count] : NULL;
+}
+#else
+static bool keep(struct mrg_arena *arena)
+{
+    (void)arena;
+    return false;
+}
+
+static struct mrg_arena *take_kept(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+#endif
+
 struct mrg_arena *mrg_arena_new(size_t first)
 {
     size_t size = align_up(first ? first : FIRST_CHUNK);
-    struct mrg_arena *arena = mrg_malloc(sizeof(*arena) + size);
+    struct mrg_arena *arena = take_kept(size);
+    if (!arena)
+        arena = mrg_malloc(sizeof(*arena) + size);
     arena->at = arena->first;
     arena->end = arena->first + size;
     arena->chunks = NULL;
+    arena->first_size = size;
     arena->step = size < LARGEST_STEP ? size * 2 : LARGEST_STEP;
     arena->total = sizeof(*arena) + size;
     ASAN_POISON_MEMORY_REGION(arena->first, size);
@@ -72,7 +140,8 @@ void mrg_arena_free(struct mrg_arena *arena)
         free(chunk);
         chunk = next;
     }
-    free(arena);
+    if (!keep(arena))
+        free(arena);
 }
 
 /*

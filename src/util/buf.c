@@ -7,22 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/arena.h"
+
 #define FIRST_ROOM 64u
-
-struct mrg_slice mrg_slice_of(const char *text)
-{
-    return text ? (struct mrg_slice){text, strlen(text)} : (struct mrg_slice){"", 0};
-}
-
-bool mrg_slice_eq(struct mrg_slice a, struct mrg_slice b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool mrg_slice_eq_str(struct mrg_slice a, const char *b)
-{
-    return mrg_slice_eq(a, mrg_slice_of(b));
-}
 
 static unsigned char lower(char c)
 {
@@ -80,6 +67,12 @@ static inline char *reserve(struct mrg_buf *buf, size_t len)
     if (buf->len + len >= buf->room)
         grow(buf, buf->len + len + 1);
     return buf->data + buf->len;
+}
+
+void mrg_buf_reserve(struct mrg_buf *buf, size_t more)
+{
+    if (!buf->failed && more <= buf->max - buf->len && buf->len + more >= buf->room)
+        grow(buf, buf->len + more + 1);
 }
 
 void mrg_buf_append(struct mrg_buf *buf, const void *data, size_t len)
@@ -146,4 +139,11 @@ char *mrg_buf_take(struct mrg_buf *buf, size_t *ret_len)
 struct mrg_slice mrg_buf_slice(const struct mrg_buf *buf)
 {
     return buf->data ? (struct mrg_slice){buf->data, buf->len} : (struct mrg_slice){"", 0};
+}
+
+struct mrg_slice mrg_arena_take_buf(struct mrg_arena *arena, struct mrg_buf *buf)
+{
+    struct mrg_slice copy = {mrg_arena_memdup(arena, buf->data, buf->len), buf->len};
+    mrg_buf_done(buf);
+    return copy;
 }

@@ -31,6 +31,18 @@ struct mrg_sha256 *mrg_sha256_new(void)
     return (struct mrg_sha256 *)ctx;
 }
 
+struct mrg_sha256 *mrg_sha256_copy(const struct mrg_sha256 *sha)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    MRG_ASSERT(ctx && EVP_MD_CTX_copy_ex(ctx, (const EVP_MD_CTX *)sha) == 1);
+    return (struct mrg_sha256 *)ctx;
+}
+
+void mrg_sha256_free(struct mrg_sha256 *sha)
+{
+    EVP_MD_CTX_free(context(sha));
+}
+
 void mrg_sha256_add(struct mrg_sha256 *sha, const void *data, size_t len)
 {
     MRG_ASSERT(EVP_DigestUpdate(context(sha), data, len) == 1);

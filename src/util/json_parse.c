@@ -101,7 +101,8 @@ static bool build_member(struct build *b, struct json_object *container, bool ob
     if (*b->p == '}' || *b->p == ']')
         return false;
     if (!object) {
-        json_object_array_add(container, build_value(b));
+        int failed = json_object_array_add(container, build_value(b));
+        MRG_ASSERT(!failed);
         return true;
     }
     const char *key = b->p;

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+import urllib.parse
 import urllib.request
 
 how = os.environ.get("STANDIN", "")
@@ -31,7 +32,9 @@ if os.path.exists(cassette):
 def ask(method, path):
     key = f"{method} {path}"
     if base and arguments.get("--mode") != "replay":
-        message = {"role": "user", "content": json.dumps({"method": method, "path": path})}
+        plain, _, query = path.partition("?")
+        asked = {"method": method, "path": plain, **({"query": dict(urllib.parse.parse_qsl(query))} if query else {})}
+        message = {"role": "user", "content": json.dumps(asked, separators=(",", ":"))}
         request = urllib.request.Request(
             f"{base[1]}/chat/completions", json.dumps({"model": "m", "messages": [message]}).encode(),
             {"Content-Type": "application/json"})
@@ -48,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         self.rfile.read(int(self.headers.get("content-length", 0)))
         reply = ask(self.command, self.path)
-        data = json.dumps(reply["body"]).encode()
+        data = json.dumps(reply["body"], separators=(",", ":")).encode()
         self.send_response(reply["status"])
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

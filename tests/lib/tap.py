@@ -79,8 +79,9 @@ class Result(unittest.TestResult):
         self._line(f"  seconds: {seconds:.3f}")
         for kind, text in self.trouble:
             self._line(f"  {kind}: |")
-            for row in text.rstrip("\n").splitlines() or [""]:
-                self._line("    " + row.replace("\r", "\\r"))
+            for row in text.rstrip("\n").splitlines():
+                # An empty line would end the block for meson, which strips lines before it looks at them.
+                self._line("    " + (row.rstrip().replace("\r", "\\r") or "."))
         self._line("  ...")
 
     def _add(self, kind, text):

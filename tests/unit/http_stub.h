@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A gateway that answers as its tests tell it, and a client that writes and reads raw bytes. For the tests of transports/http
- * only. They are linked with --wrap for mrg_gateway_submit, mrg_gateway_gone and MHD_suspend_connection, so that the transport
- * calls the functions here in place of the real ones.
+ * only. They are linked with --wrap for mrg_gateway_submit, mrg_gateway_gone, MHD_suspend_connection and listen, so that the
+ * transport calls the functions here in place of the real ones.
  *
  * What a path does: /later… is delivered by another thread, /hold… when the test says so (stub_release), all others before submit
  * returns. The reply is what the test's hook makes of it; without one, 200 and the request as text (see echo).
@@ -45,6 +45,7 @@ static struct {
     bool stop;
     pthread_t thread;
     void (*hook)(struct mrg_exchange *exchange); /* makes the reply */
+    void (*on_listen)(void);                     /* called once, while an address opens */
     struct mrg_watch *watch;
     struct mrg_transport *transport;
     struct mrg_door *door;
@@ -175,6 +176,17 @@ void __wrap_MHD_suspend_connection(struct MHD_Connection *connection)
         stub_release();
 }
 
+int __real_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog);
+
+int __wrap_listen(int fd, int backlog)
+{
+    void (*hook)(void) = MRG_TAKE(stub.on_listen);
+    if (hook)
+        hook();
+    return __real_listen(fd, backlog);
+}
+
 static inline unsigned stub_count(const unsigned *counter)
 {
     pthread_mutex_lock(&stub.lock);
@@ -222,14 +234,16 @@ static inline int set_up(void **state)
 
 static inline void stub_stop(void)
 {
-    mrg_transport_http.quiesce(stub.transport);
+    if (stub.transport)
+        mrg_transport_http.quiesce(stub.transport);
     pthread_mutex_lock(&stub.lock);
     stub.stop = true;
     pthread_cond_broadcast(&stub.changed);
     pthread_mutex_unlock(&stub.lock);
     pthread_join(stub.thread, NULL);
     stub_release();
-    mrg_transport_http.stop(stub.transport);
+    if (stub.transport) /* the test may have stopped it */
+        mrg_transport_http.stop(stub.transport);
     mrg_watch_free(stub.watch);
     mrg_door_unref(stub.door);
 }
@@ -329,8 +343,8 @@ static inline char *ask(const char *text)
 
 static inline void assert_has(const char *text, const char *part)
 {
-    if (!strstr(text, part))
-        fail_msg("no \"%s\" in:\n%s", part, text);
+    if (!text || !part || !strstr(text, part))
+        fail_msg("no \"%s\" in:\n%s", part ? part : "(null)", text ? text : "(null)");
 }
 
 static inline void assert_lacks(const char *text, const char *part)

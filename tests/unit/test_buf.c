@@ -25,6 +25,16 @@ static void test_slices(void **state)
     assert_false(mrg_slice_caseeq_str(MRG_SLICE("@"), "`"));
 }
 
+static void test_slices_are_trimmed(void **state)
+{
+    (void)state;
+    assert_true(mrg_slice_eq_str(mrg_slice_trim(MRG_SLICE(" \r\n\t a b \f\v\n")), "a b"));
+    assert_true(mrg_slice_eq_str(mrg_slice_trim(MRG_SLICE("a")), "a"));
+    assert_int_equal(mrg_slice_trim(MRG_SLICE(" \n ")).len, 0);
+    assert_int_equal(mrg_slice_trim((struct mrg_slice){NULL, 0}).len, 0);
+    assert_int_equal(mrg_slice_trim(MRG_SLICE("\x08\0\x0E\xA0")).len, 4); /* no blanks */
+}
+
 static void test_append(void **state)
 {
     (void)state;
@@ -154,15 +164,11 @@ static void test_no_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_append),
-        cmocka_unit_test(test_every_step_ends_with_nul),
-        cmocka_unit_test(test_max),
-        cmocka_unit_test(test_appendf_at_every_room),
-        cmocka_unit_test(test_appendf_max),
-        cmocka_unit_test(test_appendf_fails_whole),
-        cmocka_unit_test(test_take),
-        cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_slices),      cmocka_unit_test(test_slices_are_trimmed),
+        cmocka_unit_test(test_append),      cmocka_unit_test(test_every_step_ends_with_nul),
+        cmocka_unit_test(test_max),         cmocka_unit_test(test_appendf_at_every_room),
+        cmocka_unit_test(test_appendf_max), cmocka_unit_test(test_appendf_fails_whole),
+        cmocka_unit_test(test_take),        cmocka_unit_test(test_no_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -27,8 +28,10 @@ static void append(struct mrg_cassette_file *file, const char *text, size_t remo
     struct mrg_text *line = mrg_text_new(text, strlen(text));
     struct mrg_error err;
     size_t taken;
-    if (mrg_cassette_file_append(file, &line, 1, &taken, &err))
-        fail_msg("%s", err.message);
+    while (mrg_cassette_file_append(file, &line, 1, &taken, &err)) {
+        if (err.code != MRG_ERR_CONFLICT) /* another process has the lock for a moment */
+            fail_msg("%s", err.message);
+    }
     assert_int_equal(taken, removed);
     mrg_text_unref(line);
 }
@@ -45,7 +48,7 @@ static struct mrg_cassette_loaded load(struct help *help)
     struct mrg_cassette_store *store = help_store(help);
     struct mrg_cassette_loaded loaded;
     struct mrg_error err;
-    if (mrg_cassette_store_load(store, help->path, &loaded, &err))
+    if (mrg_cassette_store_load(store, help->match, help->path, &loaded, &err))
         fail_msg("%s", err.message);
     mrg_cassette_store_free(store);
     return loaded;
@@ -191,6 +194,25 @@ static void test_a_folder_is_no_file(void **state)
     mrg_cassette_file_free(file);
 }
 
+/* Nobody waits for another process's lock. */
+static void test_locked_file(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_file *file = mrg_cassette_file_new(help->path);
+    struct mrg_text *line = mrg_text_new("{}", 2);
+    struct mrg_error err;
+    size_t removed;
+    int fd = open(help->path, O_RDWR | O_CREAT, 0666);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(mrg_cassette_file_append(file, &line, 1, &removed, &err), MRG_ERR_CONFLICT);
+    assert_non_null(strstr(err.message, "inventory.jsonl: is locked by another process"));
+    close(fd);
+    append(file, "{}", 0);
+    assert_file(help, "{}\n");
+    mrg_text_unref(line);
+    mrg_cassette_file_free(file);
+}
+
 /* A child: appends lines for ever, telling of each that is on the disk. */
 static void append_for_ever(struct help *help, unsigned from, int told)
 {
@@ -199,8 +221,11 @@ static void append_for_ever(struct help *help, unsigned from, int told)
         const char *text = help_line(help, number);
         struct mrg_text *line = mrg_text_new(text, strlen(text));
         size_t removed;
-        if (mrg_cassette_file_append(file, &line, 1, &removed, NULL) ||
-            write(told, &number, sizeof(number)) < 0)
+        enum mrg_err code;
+        do
+            code = mrg_cassette_file_append(file, &line, 1, &removed, NULL);
+        while (code == MRG_ERR_CONFLICT);
+        if (code || write(told, &number, sizeof(number)) < 0)
             _exit(1);
         mrg_text_unref(line);
     }
@@ -278,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_replaced_file_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk_takes_the_group_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_folder_is_no_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_locked_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed_writer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_shared_file, set_up, tear_down),
     };

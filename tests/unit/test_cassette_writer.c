@@ -3,8 +3,11 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 
+#include "core/limits.h"
 #include "engines/cassette_writer.h"
 
 static int set_up(void **state)
@@ -20,6 +23,8 @@ static int tear_down(void **state)
     help_done(*state);
     return 0;
 }
+
+#define LONG_MS 60000u /* no flush takes that long */
 
 static struct mrg_cassette_writer *new_writer(void)
 {
@@ -39,7 +44,7 @@ static size_t count_lines(struct help *help, const char *path, size_t *ret_repla
     struct mrg_cassette_store *store = help_store(help);
     struct mrg_cassette_loaded loaded;
     struct mrg_error err;
-    if (mrg_cassette_store_load(store, path, &loaded, &err))
+    if (mrg_cassette_store_load(store, help->match, path, &loaded, &err))
         fail_msg("%s", err.message);
     assert_int_equal(loaded.cut_line, 0);
     *ret_replaced = loaded.replaced;
@@ -51,7 +56,7 @@ static void test_nothing(void **state)
 {
     (void)state;
     struct mrg_cassette_writer *writer = new_writer();
-    assert_true(mrg_cassette_writer_flush(writer));
+    assert_true(mrg_cassette_writer_flush(writer, LONG_MS));
     mrg_cassette_writer_free(writer);
     mrg_cassette_writer_free(NULL);
 }
@@ -60,12 +65,12 @@ static void test_flush_writes(void **state)
 {
     struct help *help = *state;
     struct mrg_cassette_writer *writer = new_writer();
-    atomic_ullong written = 0;
+    struct mrg_dependency_stats stats = {0};
     size_t replaced;
     for (unsigned i = 0; i < 600; i++)
-        mrg_cassette_writer_append(writer, help->path, line_of(help, i), &written);
-    assert_true(mrg_cassette_writer_flush(writer));
-    assert_int_equal(atomic_load(&written), 600);
+        mrg_cassette_writer_append(writer, help->path, line_of(help, i), &stats);
+    assert_true(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(atomic_load(&stats.recorded), 600);
     assert_int_equal(count_lines(help, help->path, &replaced), 600);
     struct mrg_cassette_counts counts = mrg_cassette_writer_counts(writer);
     assert_true(counts.written == 600 && counts.waiting == 0 && counts.failed == 0 && counts.lost == 0);
@@ -106,7 +111,7 @@ static void *send_all(void *arg)
     struct sender *sender = arg;
     for (unsigned i = 0; i < EACH; i++) {
         mrg_cassette_writer_append(sender->writer, sender->path, sender->lines[i], NULL);
-        if (i % 50 == 0 && !mrg_cassette_writer_flush(sender->writer))
+        if (i % 50 == 0 && !mrg_cassette_writer_flush(sender->writer, LONG_MS))
             return arg;
     }
     return NULL;
@@ -143,19 +148,21 @@ static void test_failure_keeps_lines(void **state)
 {
     struct help *help = *state;
     struct mrg_cassette_writer *writer = new_writer();
-    atomic_ullong written = 0;
+    struct mrg_dependency_stats stats = {0};
     size_t replaced;
     assert_int_equal(mkdir(help->path, 0777), 0);
-    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), &written);
-    assert_false(mrg_cassette_writer_flush(writer));
-    mrg_cassette_writer_append(writer, help->path, line_of(help, 2), &written);
-    assert_false(mrg_cassette_writer_flush(writer));
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), &stats);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 2), &stats);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
     struct mrg_cassette_counts counts = mrg_cassette_writer_counts(writer);
     assert_true(counts.written == 0 && counts.waiting == 2 && counts.failed >= 2 && counts.lost == 0);
-    assert_int_equal(atomic_load(&written), 0);
+    assert_int_equal(atomic_load(&stats.waiting), 2);
+    assert_int_equal(atomic_load(&stats.record_retries), counts.failed);
+    assert_int_equal(atomic_load(&stats.recorded), 0);
     assert_int_equal(rmdir(help->path), 0);
-    assert_true(mrg_cassette_writer_flush(writer));
-    assert_int_equal(atomic_load(&written), 2);
+    assert_true(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(atomic_load(&stats.recorded), 2);
     assert_int_equal(count_lines(help, help->path, &replaced), 2);
     mrg_cassette_writer_free(writer);
 }
@@ -165,19 +172,162 @@ static void test_failure_of_one_file(void **state)
 {
     struct help *help = *state;
     struct mrg_cassette_writer *writer = new_writer();
-    atomic_ullong written = 0;
+    struct mrg_dependency_stats stats = {0};
     size_t replaced;
     const char *other = mrg_arena_printf(help->arena, "%s/other.jsonl", help->dir);
     assert_int_equal(mkdir(other, 0777), 0);
-    mrg_cassette_writer_append(writer, other, line_of(help, 1), &written);
-    mrg_cassette_writer_append(writer, help->path, line_of(help, 2), &written);
-    assert_false(mrg_cassette_writer_flush(writer));
-    assert_int_equal(atomic_load(&written), 1);
+    mrg_cassette_writer_append(writer, other, line_of(help, 1), &stats);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 2), &stats);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(atomic_load(&stats.recorded), 1);
     assert_int_equal(count_lines(help, help->path, &replaced), 1);
     assert_int_equal(rmdir(other), 0);
     mrg_cassette_writer_free(writer);
-    assert_int_equal(atomic_load(&written), 2);
+    assert_int_equal(atomic_load(&stats.recorded), 2);
     assert_int_equal(count_lines(help, other, &replaced), 1);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static int lock_file(struct help *help, const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT, 0666);
+    (void)help;
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    return fd;
+}
+
+/* Another process has the lock and keeps it: neither flush nor free wait for it, and what is lost is counted. */
+static void test_locked_file_blocks_nobody(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_writer *writer = new_writer();
+    struct mrg_dependency_stats stats = {0};
+    size_t replaced;
+    int fd = lock_file(help, help->path);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), &stats);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(atomic_load(&stats.waiting), 1);
+    close(fd);
+    assert_true(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(count_lines(help, help->path, &replaced), 1);
+    fd = lock_file(help, help->path);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 2), &stats);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 3), &stats);
+    uint64_t before = now_ms();
+    mrg_cassette_writer_free(writer);
+    assert_in_range(now_ms() - before, 1900, 20000);
+    assert_int_equal(atomic_load(&stats.recorded), 1);
+    assert_int_equal(atomic_load(&stats.lost), 2);
+    assert_int_equal(atomic_load(&stats.waiting), 0);
+    close(fd);
+}
+
+/* The lock goes while the writer makes its last attempts. */
+static void *unlock_soon(void *arg)
+{
+    struct timespec pause = {0, 300000000};
+    nanosleep(&pause, NULL);
+    close(*(int *)arg);
+    return NULL;
+}
+
+static void test_last_attempts(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_writer *writer = new_writer();
+    struct mrg_dependency_stats stats = {0};
+    pthread_t thread;
+    int fd = lock_file(help, help->path);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), &stats);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
+    assert_int_equal(pthread_create(&thread, NULL, unlock_soon, &fd), 0);
+    mrg_cassette_writer_free(writer);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&stats.recorded), 1);
+    assert_int_equal(atomic_load(&stats.lost), 0);
+}
+
+/* A disk that does not answer (a pipe that nobody reads stands for it): flush and free end all the same. */
+static void test_write_that_never_ends(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_writer *writer = new_writer();
+    struct mrg_dependency_stats *stats = mrg_zalloc(sizeof(*stats));
+    char *big = mrg_zalloc(1 << 20);
+    assert_int_equal(mkfifo(help->path, 0666), 0);
+    memset(big, 'x', 1 << 20);
+    mrg_cassette_writer_append(writer, help->path, mrg_text_new(big, 1 << 20), stats);
+    assert_false(mrg_cassette_writer_flush(writer, 100));
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), stats);
+    mrg_cassette_writer_free(writer);
+    assert_int_equal(atomic_load(&stats->lost), 2);
+    assert_int_equal(atomic_load(&stats->waiting), 0);
+    free(stats); /* the thread touches it no more, and ends when the write has */
+    int fd = open(help->path, O_RDONLY);
+    assert_true(fd >= 0);
+    size_t got = 0;
+    while (got < 1 << 20) {
+        ssize_t one = read(fd, big, 1 << 20);
+        assert_true(one > 0);
+        got += (size_t)one;
+    }
+    /* The pipe has no more writer: the thread has closed it. */
+    while (read(fd, big, 1 << 20) > 0)
+        ;
+    close(fd);
+    free(big);
+}
+
+/* While one file is refused, what is recorded for others is written at once, without a flush. */
+static void test_healthy_files_are_not_held_up(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_writer *writer = new_writer();
+    struct mrg_dependency_stats stats = {0};
+    struct timespec pause = {0, 1000000};
+    int fd = lock_file(help, help->path);
+    const char *other = mrg_arena_printf(help->arena, "%s/other.jsonl", help->dir);
+    mrg_cassette_writer_append(writer, help->path, line_of(help, 1), NULL);
+    assert_false(mrg_cassette_writer_flush(writer, LONG_MS));
+    uint64_t before = now_ms();
+    for (unsigned i = 1; i <= 20; i++) {
+        mrg_cassette_writer_append(writer, other, line_of(help, i), &stats);
+        while (atomic_load(&stats.recorded) < i)
+            nanosleep(&pause, NULL);
+    }
+    assert_true(now_ms() - before < 10000); /* 20 s and more if each waits for the next attempt */
+    close(fd);
+    mrg_cassette_writer_free(writer);
+}
+
+/* Past the bound new lines are given up at once, and memory does not grow. */
+static void test_bound(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_writer *writer = new_writer();
+    struct mrg_dependency_stats stats = {0};
+    size_t size = 16u << 20;
+    char *big = mrg_malloc(size);
+    memset(big, ' ', size);
+    int fd = lock_file(help, help->path);
+    struct mrg_text *line = mrg_text_new(big, size);
+    size_t fit = MRG_CASSETTE_QUEUE_BYTES / size;
+    for (size_t i = 0; i < fit + 3; i++)
+        mrg_cassette_writer_append(writer, help->path, mrg_text_ref(line), &stats);
+    assert_int_equal(atomic_load(&stats.waiting), fit);
+    assert_int_equal(atomic_load(&stats.lost), 3);
+    mrg_cassette_writer_free(writer);
+    assert_int_equal(atomic_load(&stats.lost), fit + 3);
+    mrg_text_unref(line);
+    close(fd);
+    free(big);
 }
 
 static void append_until_killed(struct help *help, int told)
@@ -185,7 +335,7 @@ static void append_until_killed(struct help *help, int told)
     struct mrg_cassette_writer *writer = new_writer();
     for (unsigned number = 0;; number++) {
         mrg_cassette_writer_append(writer, help->path, line_of(help, number), NULL);
-        if (number % 20 == 19 && mrg_cassette_writer_flush(writer) &&
+        if (number % 20 == 19 && mrg_cassette_writer_flush(writer, LONG_MS) &&
             write(told, &number, sizeof(number)) < 0)
             _exit(1);
     }
@@ -210,7 +360,7 @@ static void test_killed_after_flush(void **state)
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     close(ends[0]);
-    assert_int_equal(mrg_cassette_store_load(store, help->path, &loaded, NULL), MRG_ERR_OK);
+    assert_int_equal(mrg_cassette_store_load(store, help->match, help->path, &loaded, NULL), MRG_ERR_OK);
     assert_true(loaded.lines >= last + 1);
     for (unsigned i = 0; i <= last; i++) {
         struct mrg_cassette_entry *entry = help_find(help, store, i);
@@ -230,6 +380,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_senders_two_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failure_keeps_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failure_of_one_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_locked_file_blocks_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_last_attempts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_that_never_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_healthy_files_are_not_held_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

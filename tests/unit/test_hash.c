@@ -33,6 +33,25 @@ static void test_sha256_in_pieces(void **state)
     assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+static void test_sha256_goes_two_ways(void **state)
+{
+    (void)state;
+    char hex[MRG_SHA256_HEX + 1];
+    struct mrg_sha256 *sha = mrg_sha256_new();
+    mrg_sha256_add(sha, "ab", 2);
+    struct mrg_sha256 *copy = mrg_sha256_copy(sha), *unused = mrg_sha256_copy(copy);
+    mrg_sha256_add(sha, "x", 1);
+    mrg_sha256_add(copy, "c", 1);
+    mrg_sha256_finish(copy, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    mrg_sha256_finish(sha, hex);
+    char whole[MRG_SHA256_HEX + 1];
+    mrg_sha256_hex("abx", 3, whole);
+    assert_string_equal(hex, whole);
+    mrg_sha256_free(unused);
+    mrg_sha256_free(NULL);
+}
+
 /* XXH3 is a fixed algorithm; places in cassettes rest on it. */
 static void test_xxh3(void **state)
 {
@@ -49,6 +68,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_sha256_in_pieces),
+        cmocka_unit_test(test_sha256_goes_two_ways),
         cmocka_unit_test(test_xxh3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

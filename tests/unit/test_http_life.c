@@ -2,6 +2,7 @@
 /* Requests that wait, callers that leave, limits, deadlines, and addresses that open and close. */
 #include <dirent.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <time.h>
 
 #include "http_stub.h"
@@ -342,6 +343,57 @@ static void test_quiesce_serves_open_connections_and_no_new_ones(void **state)
     assert_has(last, "Connection: close\r\n");
 }
 
+static void test_nothing_opens_after_quiesce(void **state)
+{
+    (void)state;
+    struct mrg_error err;
+    mrg_transport_http.quiesce(stub.transport);
+    open_at("127.0.0.1:0", MRG_ERR_UNAVAILABLE, &err);
+    assert_string_equal(err.message, "the server is stopping");
+}
+
+static pthread_t stopper;
+static sem_t stopped;
+
+static void *stop_it(void *data)
+{
+    mrg_transport_http.stop(data);
+    sem_post(&stopped);
+    return NULL;
+}
+
+/* While an address opens, another thread stops the transport; that may not end before the opening has. */
+static void stop_meanwhile(void)
+{
+    struct timespec until;
+    mrg_transport_http.quiesce(stub.transport);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_it, stub.transport), 0);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 200 * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    assert_int_equal(sem_timedwait(&stopped, &until), -1);
+}
+
+static void test_opening_while_stopping(void **state)
+{
+    (void)state;
+    struct mrg_error err;
+    struct timespec until;
+    stub_start(&stub_config);
+    sem_init(&stopped, 0, 0);
+    stub.on_listen = stop_meanwhile;
+    open_at("127.0.0.1:0", MRG_ERR_UNAVAILABLE, &err);
+    assert_string_equal(err.message, "the server is stopping");
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STUB_PATIENCE_S;
+    assert_int_equal(sem_timedwait(&stopped, &until), 0);
+    pthread_join(stopper, NULL);
+    sem_destroy(&stopped);
+    stub.transport = NULL;
+    stub_stop();
+}
+
 static void large(struct mrg_exchange *exchange)
 {
     enum { SIZE = 32 << 20 };
@@ -428,6 +480,8 @@ int main(void)
         TEST(test_a_taken_address_is_a_conflict),
         TEST(test_close_finishes_what_is_in_flight),
         TEST(test_quiesce_serves_open_connections_and_no_new_ones),
+        TEST(test_nothing_opens_after_quiesce),
+        cmocka_unit_test(test_opening_while_stopping),
         cmocka_unit_test(test_stop_does_not_wait_for_slow_readers),
         cmocka_unit_test(test_nothing_is_left_after_stop),
     };

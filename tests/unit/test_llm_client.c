@@ -14,9 +14,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <curl/curl.h>
+
 #include "llm/llm.h"
+#include "util/clock.h"
 
 #define THREADS 4
 #define CALLS   150
@@ -195,11 +199,107 @@ static void a_call_that_fails_to_start_never_calls_back(void **state)
     assert_int_equal(calls, 0);
 }
 
+/* ---- a library that fails ---- */
+
+enum { FAILURES = 4 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    CURLMcode poll, perform; /* what they say instead of doing anything; 0: they do it */
+    unsigned failures;
+    uint64_t first_ms, last_ms;
+} broken = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+CURLMcode __real_curl_multi_poll(CURLM *multi, struct curl_waitfd *fds, unsigned count, int ms,
+                                 int *ret_count);
+CURLMcode __wrap_curl_multi_poll(CURLM *multi, struct curl_waitfd *fds, unsigned count, int ms,
+                                 int *ret_count);
+CURLMcode __real_curl_multi_perform(CURLM *multi, int *ret_running);
+CURLMcode __wrap_curl_multi_perform(CURLM *multi, int *ret_running);
+
+static CURLMcode broken_code(const CURLMcode *code)
+{
+    pthread_mutex_lock(&broken.lock);
+    CURLMcode now = *code;
+    if (now != CURLM_OK) {
+        broken.last_ms = mrg_clock_ms();
+        if (broken.failures++ == 0)
+            broken.first_ms = broken.last_ms;
+        pthread_cond_broadcast(&broken.changed);
+    }
+    pthread_mutex_unlock(&broken.lock);
+    return now;
+}
+
+CURLMcode __wrap_curl_multi_poll(CURLM *multi, struct curl_waitfd *fds, unsigned count, int ms,
+                                 int *ret_count)
+{
+    CURLMcode code = broken_code(&broken.poll);
+    return code ? code : __real_curl_multi_poll(multi, fds, count, ms, ret_count);
+}
+
+CURLMcode __wrap_curl_multi_perform(CURLM *multi, int *ret_running)
+{
+    CURLMcode code = broken_code(&broken.perform);
+    return code ? code : __real_curl_multi_perform(multi, ret_running);
+}
+
+static void break_it(CURLMcode poll, CURLMcode perform)
+{
+    pthread_mutex_lock(&broken.lock);
+    broken.failures = 0;
+    broken.poll = poll;
+    broken.perform = perform;
+    pthread_mutex_unlock(&broken.lock);
+}
+
+static void expect_unavailable(const char *why)
+{
+    struct wait wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+    struct mrg_llm_message message;
+    struct mrg_llm_request request = request_of(&message, on_result, &wait);
+    struct mrg_model_config once = model;
+    once.retries = 0;
+    request.model = &once;
+    assert_int_equal(mrg_llm_start(client, &request, NULL, NULL), MRG_ERR_OK);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    int late = 0;
+    pthread_mutex_lock(&wait.lock);
+    while (!wait.done && late == 0)
+        late = pthread_cond_timedwait(&wait.change, &wait.lock, &until);
+    pthread_mutex_unlock(&wait.lock);
+    assert_int_equal(late, 0);
+    assert_int_equal(wait.code, MRG_ERR_UNAVAILABLE);
+    if (!strstr(wait.message, why))
+        fail_msg("no \"%s\" in: %s", why, wait.message);
+}
+
+static void a_library_that_fails_ends_calls_and_does_not_spin(void **state)
+{
+    (void)state;
+    break_it(CURLM_OK, CURLM_INTERNAL_ERROR);
+    expect_unavailable("libcurl: Internal error");
+    break_it(CURLM_OUT_OF_MEMORY, CURLM_OK);
+    expect_unavailable("libcurl: Out of memory");
+    pthread_mutex_lock(&broken.lock);
+    while (broken.failures < FAILURES)
+        pthread_cond_wait(&broken.changed, &broken.lock);
+    uint64_t took_ms = broken.last_ms - broken.first_ms;
+    pthread_mutex_unlock(&broken.lock);
+    break_it(CURLM_OK, CURLM_OK);
+    assert_true(took_ms >= (FAILURES - 1) * 50);
+    expect_unavailable("could not be reached"); /* it works again */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_call_ends_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_deaf_provider_is_unavailable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_library_that_fails_ends_calls_and_does_not_spin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_that_fails_to_start_never_calls_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,14 +56,6 @@ static void what_a_text_says_twice_stays(void **state)
     expect_join("xyz", "xyz", "xyzxyz");
 }
 
-static void trimming(void **state)
-{
-    (void)state;
-    assert_true(mrg_slice_eq_str(mrg_llm_trim(MRG_SLICE(" \r\n\t a b \n")), "a b"));
-    assert_int_equal(mrg_llm_trim(MRG_SLICE(" \n ")).len, 0);
-    assert_int_equal(mrg_llm_trim(MRG_SLICE("")).len, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,7 +63,6 @@ int main(void)
         cmocka_unit_test(pieces_are_joined),
         cmocka_unit_test(a_repeated_overlap_is_left_out),
         cmocka_unit_test(what_a_text_says_twice_stays),
-        cmocka_unit_test(trimming),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,8 @@ static void fences_and_braces_within_the_object(void **state)
     snprintf(text, sizeof(text), "```json\n%s\n```", fenced);
     expect_object(text, fenced);
     expect_object("The item {id} is gone.\n```json\n" OBJECT "\n```", OBJECT);
+    snprintf(text, sizeof(text), "```json\n%s\n```\nas in {id}", fenced);
+    expect_object(text, fenced);
 }
 
 static void what_is_no_object(void **state)

@@ -269,9 +269,24 @@ static void test_base64(void **state)
     }
 }
 
+static void test_tokens_and_controls(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        char text[] = {'a', (char)c};
+        bool token = c > 0x20 && c < 0x7f && !strchr("\"(),/:;<=>?@[\\]{}", c);
+        assert_int_equal(mrg_is_token((struct mrg_slice){text, 2}), token);
+        assert_int_equal(mrg_token_lower[c], !token ? 0 : c >= 'A' && c <= 'Z' ? c + 32 : c);
+        assert_int_equal(mrg_has_control((struct mrg_slice){text, 2}), (c < 0x20 && c != '\t') || c == 0x7f);
+    }
+    assert_false(mrg_is_token(MRG_SLICE("")));
+    assert_false(mrg_has_control(MRG_SLICE("")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokens_and_controls),
         cmocka_unit_test_setup_teardown(test_classify, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_normal_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_query_that_is_not_utf8_stays_raw, set_up, tear_down),

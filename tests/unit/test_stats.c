@@ -40,6 +40,9 @@ static struct mrg_stats *filled(void)
     one->gone = 107;
     one->recorded = 108;
     one->stale = 109;
+    one->lost = 116;
+    one->record_retries = 117;
+    one->waiting = 118;
     one->llm_calls = 110;
     one->llm_retries = 111;
     one->llm_repairs = 112;
@@ -65,6 +68,8 @@ static void check_prometheus(const char *text)
             strcpy(seen[count++], name);
         } else if (sscanf(line, "# TYPE %63s counter", name) == 1) {
             assert_string_equal(seen[count - 1], name);
+        } else if (sscanf(line, "# TYPE %63s gauge", name) == 1) {
+            assert_string_equal(seen[count - 1], name);
         } else {
             assert_int_equal(sscanf(line, "%63[a-z_]{", name), 1);
             assert_string_equal(seen[count - 1], name);
@@ -87,6 +92,9 @@ static void metrics_in_prometheus_text(void **state)
         "mirage_cassette_misses_total{dependency=\"inventory\"} 106\n",
         "mirage_callers_gone_total{dependency=\"inventory\"} 107\n",
         "mirage_cassette_recorded_total{dependency=\"inventory\"} 108\n",
+        "mirage_cassette_lost_total{dependency=\"inventory\"} 116\n",
+        "mirage_cassette_write_failures_total{dependency=\"inventory\"} 117\n",
+        "# TYPE mirage_cassette_waiting gauge\nmirage_cassette_waiting{dependency=\"inventory\"} 118\n",
         "mirage_cassette_stale_total{dependency=\"inventory\"} 109\n",
         "mirage_llm_calls_total{dependency=\"inventory\"} 110\n",
         "mirage_llm_retries_total{dependency=\"inventory\"} 111\n",
@@ -121,17 +129,18 @@ static void the_report_as_json(void **state)
     assert_non_null(strstr(
         buf.data,
         "{\"dependencies\":[{\"name\":\"inventory\",\"requests\":101,\"from_cassette\":102,\"from_llm\":103,"
-        "\"from_other\":104,\"failed\":105,\"missed\":106,\"gone\":107,\"recorded\":108,\"stale\":109,"
+        "\"from_other\":104,\"failed\":105,\"missed\":106,\"gone\":107,\"recorded\":108,\"lost\":116,"
+        "\"record_retries\":117,\"waiting\":118,\"stale\":109,"
         "\"llm_calls\":110,\"llm_retries\":111,\"llm_repairs\":112,\"llm_tokens_in\":113,"
         "\"llm_tokens_cached\":114,\"llm_tokens_out\":115,\"llm_ms\":61007},{\"name\":\"payment\","));
-    assert_non_null(strstr(buf.data, "],\"failed\":106,\"missed\":106}"));
+    assert_non_null(strstr(buf.data, "],\"failed\":106,\"missed\":106,\"lost\":116}"));
     mrg_buf_done(&buf);
     mrg_stats_free(stats);
 
     stats = mrg_stats_new();
     mrg_buf_init(&buf, SIZE_MAX);
     mrg_stats_append_json(&buf, stats);
-    assert_string_equal(buf.data, "{\"dependencies\":[],\"failed\":0,\"missed\":0}");
+    assert_string_equal(buf.data, "{\"dependencies\":[],\"failed\":0,\"missed\":0,\"lost\":0}");
     mrg_buf_done(&buf);
     mrg_stats_free(stats);
 }
@@ -145,9 +154,10 @@ static void the_report_as_junit(void **state)
     mrg_buf_init(&buf, SIZE_MAX);
     mrg_stats_append_junit(&buf, stats);
     assert_non_null(strstr(buf.data, "<testsuite name=\"mirage\" tests=\"3\" failures=\"2\">"));
-    assert_non_null(strstr(buf.data,
-                           "<testcase classname=\"mirage.serve\" name=\"inventory\" time=\"61.007\">\n"
-                           "    <failure message=\"105 requests failed, 106 of them not recorded\"/>"));
+    assert_non_null(
+        strstr(buf.data, "<testcase classname=\"mirage.serve\" name=\"inventory\" time=\"61.007\">\n"
+                         "    <failure message=\"105 requests failed, 106 of them not recorded; 116 replies "
+                         "could not be written to the cassette\"/>"));
     assert_non_null(strstr(buf.data, "name=\"shipping\" time=\"0.000\">\n    <system-out>requests 7, "));
     assert_non_null(strstr(buf.data, "</testsuite>\n"));
     mrg_buf_done(&buf);
@@ -163,6 +173,12 @@ static void any_failure_counts(void **state)
     mrg_stats_dependency(stats, "a")->stale = 1;
     assert_false(mrg_stats_any_failure(stats));
     mrg_stats_dependency(stats, "b")->failed = 1;
+    assert_true(mrg_stats_any_failure(stats));
+    mrg_stats_dependency(stats, "b")->failed = 0;
+    mrg_stats_dependency(stats, "a")->record_retries = 1;
+    mrg_stats_dependency(stats, "a")->waiting = 1;
+    assert_false(mrg_stats_any_failure(stats));
+    mrg_stats_dependency(stats, "a")->lost = 1;
     assert_true(mrg_stats_any_failure(stats));
     mrg_stats_free(stats);
 }

@@ -227,7 +227,15 @@ static void a_full_queue_refuses(void **state)
     }
     call_free(first);
     /* And there is room again. */
-    call_expect(&rig, door, "GET /items", NULL, NULL, 200, "ok");
+    RIG_LLM->answer = rig_pend;
+    first = call_send(&rig, door, "GET /items", NULL, NULL);
+    RIG_LLM->answer = rig_inline;
+    struct call *second = call_send(&rig, door, "GET /items", NULL, NULL);
+    assert_false(call_delivered(second));
+    rig_release(rig_take());
+    assert_int_equal(call_wait(second)->status, 200);
+    call_free(first);
+    call_free(second);
 }
 
 /* ---- resumed from other threads ---- */

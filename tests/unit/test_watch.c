@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,6 +205,41 @@ static void test_clear_waits_for_a_function_that_is_running(void **state)
     free(slow); /* a use after this is what AddressSanitizer looks for */
 }
 
+/* Sets itself again in each run, as late as possible and at once. */
+struct restless {
+    struct mrg_timer timer;
+    sem_t entered;
+    atomic_uint runs;
+};
+
+static void on_restless(struct mrg_timer *timer)
+{
+    struct restless *restless = MRG_CONTAINER_OF(timer, struct restless, timer);
+    if (atomic_fetch_add(&restless->runs, 1) == 0)
+        sem_post(&restless->entered);
+    sched_yield();
+    mrg_watch_timer_set(watch, timer, mrg_clock_ms());
+}
+
+static void test_a_timer_that_sets_itself_again_at_once_is_cleared(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        struct restless *restless = mrg_zalloc(sizeof(*restless));
+        restless->timer.fn = on_restless;
+        sem_init(&restless->entered, 0, 0);
+        mrg_watch_timer_set(watch, &restless->timer, 0);
+        wait_for(&restless->entered);
+        assert_true(mrg_watch_timer_clear(watch, &restless->timer)); /* a run was due always */
+        assert_int_equal(restless->timer.index, 0);
+        unsigned runs = atomic_load(&restless->runs);
+        assert_false(mrg_watch_timer_clear(watch, &restless->timer));
+        assert_int_equal(atomic_load(&restless->runs), runs);
+        sem_destroy(&restless->entered);
+        free(restless); /* a run after this is what AddressSanitizer looks for */
+    }
+}
+
 /* ---- callers that hang up ---- */
 
 struct caller {
@@ -298,6 +334,43 @@ static void test_a_descriptor_that_cannot_be_watched_is_let_be(void **state)
     sem_destroy(&left);
 }
 
+struct returning {
+    struct mrg_hangup hangup;
+    sem_t entered;
+    int fd;
+    atomic_uint runs;
+};
+
+static void on_returning(struct mrg_hangup *hangup)
+{
+    struct returning *returning = MRG_CONTAINER_OF(hangup, struct returning, hangup);
+    if (atomic_fetch_add(&returning->runs, 1) == 0)
+        sem_post(&returning->entered);
+    sched_yield();
+    mrg_watch_hangup_set(watch, hangup, returning->fd);
+}
+
+static void test_a_hangup_that_is_set_again_at_once_is_cleared(void **state)
+{
+    (void)state;
+    int sockets[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    close(sockets[1]);
+    for (unsigned i = 0; i < 300; i++) {
+        struct returning *returning = mrg_zalloc(sizeof(*returning));
+        returning->hangup.fn = on_returning;
+        returning->fd = sockets[0];
+        sem_init(&returning->entered, 0, 0);
+        mrg_watch_hangup_set(watch, &returning->hangup, sockets[0]);
+        wait_for(&returning->entered);
+        assert_true(mrg_watch_hangup_clear(watch, &returning->hangup));
+        assert_int_equal(returning->hangup.slot, 0);
+        sem_destroy(&returning->entered);
+        free(returning);
+    }
+    close(sockets[0]);
+}
+
 /* ---- many threads: owners on their own stacks, freed right after the clear ---- */
 
 enum { THREADS = 4, ROUNDS = 500 };
@@ -364,6 +437,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_timer_may_set_itself_and_clear_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_timer_may_free_its_owner, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_clear_waits_for_a_function_that_is_running, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_timer_that_sets_itself_again_at_once_is_cleared, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_hangup_that_is_set_again_at_once_is_cleared, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_hangup_is_reported_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hangup_before_the_watch_and_half_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_cleared_hangup_stays_silent_and_its_place_is_used_again,

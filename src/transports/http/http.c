@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/http/http.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "transports/http/http_int.h"
+#include "util/clock.h"
 #include "util/log.h"
+#include "util/thread.h"
 
-/* Bytes of a connection's memory pool beside limits.headers; the whole pool is resident once it is kept alive. */
-#define POOL_ROOM  (8u << 10)
-#define LEAST_POOL (16u << 10)
-#define SPARE_FDS  64u  /* descriptors that are not for callers: files, epolls, providers' sockets */
-#define SEND_MS    2000 /* at stop, for replies that are on their way */
-#define LOOK_MS    20   /* how often stop looks for suspended connections, past SEND_MS */
+#define SPARE_FDS 64u  /* descriptors that are not for callers: files, epolls, providers' sockets */
+#define SEND_MS   2000 /* at stop, for replies that are on their way */
+#define LOOK_MS   20   /* how often stop looks for suspended connections, past SEND_MS */
 
 /* ---- references ---- */
 
@@ -43,6 +40,7 @@ void http_listener_unref(struct http_listener *listener)
 static void listener_free(struct http_listener *listener)
 {
     mrg_door_unref(listener->door);
+    http_cache_done(&listener->cache);
     free(listener);
 }
 
@@ -81,19 +79,6 @@ static void *run_reaper(void *data)
     return NULL;
 }
 
-/* Signals are main's business. */
-static int start_reaper(struct http_transport *transport)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int failed = pthread_create(&transport->reaper, NULL, run_reaper, transport);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (failed == 0)
-        pthread_setname_np(transport->reaper, "mirage-http");
-    return failed;
-}
-
 /* ---- the ops ---- */
 
 static unsigned connection_limit(void)
@@ -108,38 +93,31 @@ static void transport_free(struct http_transport *transport)
 {
     pthread_mutex_destroy(&transport->lock);
     pthread_cond_destroy(&transport->changed);
-    free(transport->late);
     free(transport);
+}
+
+static void take_limits(struct http_transport *transport, const struct mrg_config *config)
+{
+    atomic_store(&transport->max_headers, config->limits.headers);
+    atomic_store(&transport->max_body, config->limits.body);
+    atomic_store(&transport->deadline_ms, config->limits.deadline_ms);
+    atomic_store(&transport->reply_headers, config->reply_headers);
 }
 
 static enum mrg_err http_start(const struct mrg_transport_env *env, struct mrg_transport **ret_transport,
                                struct mrg_error *err)
 {
-    const struct mrg_limits_config *limits = &env->config->limits;
     struct http_transport *transport = mrg_zalloc(sizeof(*transport));
     transport->base.ops = &mrg_transport_http;
     transport->gateway = env->gateway;
     transport->watch = env->watch;
-    transport->max_body = limits->body;
-    transport->max_headers = limits->headers;
-    transport->pool_size =
-        limits->headers + POOL_ROOM > LEAST_POOL ? limits->headers + POOL_ROOM : LEAST_POOL;
-    transport->deadline_ms = limits->deadline_ms;
-    transport->receive_ms =
-        limits->deadline_ms < MRG_RECEIVE_DEADLINE_MS ? limits->deadline_ms : MRG_RECEIVE_DEADLINE_MS;
+    take_limits(transport, env->config);
     transport->max_connections = connection_limit();
     transport->knows_layout = strcmp(MHD_get_version(), "0.9.75") == 0;
-    transport->reply_headers = env->config->reply_headers;
-    transport->late =
-        mrg_asprintf("no reply within %llu ms (limits.deadline)", (unsigned long long)limits->deadline_ms);
     pthread_mutex_init(&transport->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&transport->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    mrg_cond_init_monotonic(&transport->changed);
     mrg_list_init(&transport->listeners);
-    int failed = start_reaper(transport);
+    int failed = mrg_thread_start(&transport->reaper, "mirage-http", run_reaper, transport);
     if (failed != 0) {
         transport_free(transport);
         return mrg_error_set(err, MRG_ERR_IO, "starting HTTP: %s", strerror(failed));
@@ -154,28 +132,19 @@ static struct http_transport *transport_of(struct mrg_transport *base)
     return MRG_CONTAINER_OF(base, struct http_transport, base);
 }
 
-static enum mrg_err http_open(struct mrg_transport *base, const char *address, struct mrg_door *door,
-                              struct mrg_error *err)
+static void http_configure(struct mrg_transport *base, const struct mrg_config *config)
 {
     struct http_transport *transport = transport_of(base);
-    struct http_listener *listener = mrg_zalloc(sizeof(*listener));
-    listener->transport = transport;
-    listener->door = mrg_door_ref(door);
-    atomic_init(&listener->refs, 1);
-    enum mrg_err code = http_listener_start(listener, address, err);
-    if (code != MRG_ERR_OK) {
-        listener_free(listener);
-        mrg_error_wrap(err, "listening on http://%s", address);
-        return code;
-    }
+    size_t before = atomic_load(&transport->max_headers);
+    take_limits(transport, config);
     pthread_mutex_lock(&transport->lock);
-    mrg_list_append(&transport->listeners, &listener->link);
-    /* quiesce may have passed by since; it holds the lock while it looks at the list. */
-    if (atomic_load(&transport->quiet))
-        http_listener_hush(listener);
+    bool open = !mrg_list_empty(&transport->listeners);
     pthread_mutex_unlock(&transport->lock);
-    mrg_log(MRG_LOG_DEBUG, "HTTP: listening on %s", door->address);
-    return MRG_ERR_OK;
+    if (open && before != config->limits.headers)
+        mrg_log(MRG_LOG_WARN,
+                "limits.headers is %zu now, for addresses that open from now on; those that are open keep "
+                "what they had until a restart",
+                config->limits.headers);
 }
 
 /* Under the lock. True when the reference for being open is to be dropped, outside of it. */
@@ -186,6 +155,57 @@ static bool shut(struct http_listener *listener)
     listener->closed = true;
     http_listener_hush(listener);
     return true;
+}
+
+/* False after quiesce. While one is opening, stop does not go on. */
+static bool begin_opening(struct http_transport *transport)
+{
+    pthread_mutex_lock(&transport->lock);
+    bool may = !transport->quiet;
+    transport->opening += may;
+    pthread_mutex_unlock(&transport->lock);
+    return may;
+}
+
+/* `listener` is NULL when it did not start. False when quiesce has come meanwhile: then it is closed, and the
+ * reaper's, because somebody may have found it in that moment. */
+static bool end_opening(struct http_transport *transport, struct http_listener *listener)
+{
+    pthread_mutex_lock(&transport->lock);
+    if (listener)
+        mrg_list_append(&transport->listeners, &listener->link);
+    bool late = listener && transport->quiet && shut(listener);
+    transport->opening--;
+    pthread_cond_broadcast(&transport->changed);
+    /* stop may free the transport as soon as the listener, if there is one, is let go. */
+    pthread_mutex_unlock(&transport->lock);
+    if (late)
+        http_listener_unref(listener);
+    return !late;
+}
+
+static enum mrg_err http_open(struct mrg_transport *base, const char *address, struct mrg_door *door,
+                              struct mrg_error *err)
+{
+    struct http_transport *transport = transport_of(base);
+    if (!begin_opening(transport))
+        return mrg_error_set(err, MRG_ERR_UNAVAILABLE, "the server is stopping");
+    struct http_listener *listener = mrg_zalloc(sizeof(*listener));
+    http_cache_init(&listener->cache);
+    listener->transport = transport;
+    listener->door = mrg_door_ref(door);
+    atomic_init(&listener->refs, 1);
+    enum mrg_err code = http_listener_start(listener, address, err);
+    if (code != MRG_ERR_OK) {
+        listener_free(listener);
+        end_opening(transport, NULL);
+        mrg_error_wrap(err, "listening on http://%s", address);
+        return code;
+    }
+    if (!end_opening(transport, listener))
+        return mrg_error_set(err, MRG_ERR_UNAVAILABLE, "the server is stopping");
+    mrg_log(MRG_LOG_DEBUG, "HTTP: listening on %s", door->address);
+    return MRG_ERR_OK;
 }
 
 static void http_close(struct mrg_transport *base, struct mrg_door *door)
@@ -207,28 +227,16 @@ static void http_quiesce(struct mrg_transport *base)
     struct http_transport *transport = transport_of(base);
     struct http_listener *listener;
     pthread_mutex_lock(&transport->lock);
-    atomic_store(&transport->quiet, true);
+    transport->quiet = true;
     MRG_LIST_EACH (listener, &transport->listeners, link)
         http_listener_hush(listener);
     pthread_mutex_unlock(&transport->lock);
 }
 
-static struct timespec after_ms(long ms)
+static bool all_freed(struct http_transport *transport, uint64_t within_ms)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += ms / 1000;
-    at.tv_nsec += ms % 1000 * 1000000L;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000L;
-    }
-    return at;
-}
-
-static bool all_freed(struct http_transport *transport, long within_ms)
-{
-    const struct timespec until = after_ms(within_ms);
+    struct timespec until;
+    mrg_clock_deadline(&until, within_ms);
     while (!mrg_list_empty(&transport->listeners)) {
         if (pthread_cond_timedwait(&transport->changed, &transport->lock, &until) != 0)
             return mrg_list_empty(&transport->listeners);
@@ -248,7 +256,8 @@ static void force(struct http_transport *transport, struct http_listener *listen
         mrg_log(MRG_LOG_ERROR, "HTTP: %d requests are not answered yet at %s; stopping waits for them",
                 atomic_load(&listener->waiting), listener->door->address);
     while (atomic_load(&listener->waiting) > 0) {
-        const struct timespec until = after_ms(LOOK_MS);
+        struct timespec until;
+        mrg_clock_deadline(&until, LOOK_MS);
         pthread_cond_timedwait(&transport->changed, &transport->lock, &until);
     }
     pthread_mutex_unlock(&transport->lock);
@@ -288,10 +297,20 @@ static struct http_listener *next_busy(struct http_transport *transport)
     return NULL;
 }
 
+/* After quiesce, so that there are no more of them. */
+static void await_opening(struct http_transport *transport)
+{
+    pthread_mutex_lock(&transport->lock);
+    while (transport->opening > 0)
+        pthread_cond_wait(&transport->changed, &transport->lock);
+    pthread_mutex_unlock(&transport->lock);
+}
+
 static void http_stop(struct mrg_transport *base)
 {
     struct http_transport *transport = transport_of(base);
     http_quiesce(base);
+    await_opening(transport);
     shut_all(transport);
     http_conns_cut_receiving(transport);
     pthread_mutex_lock(&transport->lock);
@@ -312,6 +331,7 @@ const struct mrg_transport_ops mrg_transport_http = {
     .name = "http",
     .scheme = "http://",
     .start = http_start,
+    .configure = http_configure,
     .open = http_open,
     .close = http_close,
     .quiesce = http_quiesce,

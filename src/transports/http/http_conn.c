@@ -3,15 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 
-#define SWEEP_MS        250u       /* how exact receive deadlines are */
-#define LINGER_SWEEP_MS 10u        /* while there are lingering ones */
-#define LINGER_MS       2000u      /* how long a caller may go on sending what nobody reads */
-#define LINGER_BYTES    (4u << 20) /* taken from one of them at a sweep */
+#define SWEEP_MS        250u  /* how exact receive deadlines are */
+#define LEFT_MS         500u  /* how long a caller's end must have been seen in the middle of a request */
+#define LINGER_SWEEP_MS 10u   /* while there are lingering ones */
+#define LINGER_MS       2000u /* how long a caller may go on sending what nobody reads */
+#define LINGER_BYTES    (1u << 20) /* taken from all of them together at a sweep, under the lock */
 #define MAX_LINGERING   64u        /* more are closed at once */
 
 /*
@@ -33,11 +35,11 @@ static void linger_free(struct http_transport *transport, struct lingering *ling
     free(lingering);
 }
 
-/* False when the caller has stopped. */
-static bool drain(int fd)
+/* Takes `most` bytes or a few more. False when the caller has stopped. */
+static bool drain(int fd, size_t most)
 {
     char junk[16384];
-    for (size_t taken = 0; taken < LINGER_BYTES;) {
+    for (size_t taken = 0; taken < most;) {
         ssize_t len = recv(fd, junk, sizeof(junk), MSG_DONTWAIT);
         if (len < 0 && errno == EINTR)
             continue;
@@ -50,6 +52,22 @@ static bool drain(int fd)
     return true;
 }
 
+/*
+ * Whether the caller has closed its side in the middle of a request, which the library does not always notice. Only when that
+ * has lasted, so that a request whose last bytes came with the end is not cut.
+ */
+static bool has_left(struct http_conn *conn, uint64_t now)
+{
+    struct pollfd one = {.fd = conn->fd, .events = POLLRDHUP};
+    bool left = atomic_load_explicit(&conn->receiving, memory_order_relaxed) && poll(&one, 1, 0) == 1 &&
+                (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    if (!left)
+        conn->left_ms = 0;
+    else if (conn->left_ms == 0)
+        conn->left_ms = now;
+    return left && now - conn->left_ms >= LEFT_MS;
+}
+
 static void on_sweep(struct mrg_timer *timer)
 {
     struct http_transport *transport = MRG_CONTAINER_OF(timer, struct http_transport, sweep);
@@ -59,14 +77,15 @@ static void on_sweep(struct mrg_timer *timer)
     struct http_conn *conn;
     MRG_LIST_EACH (conn, &transport->conns, link) {
         uint64_t cut_ms = atomic_load_explicit(&conn->cut_ms, memory_order_relaxed);
-        if (cut_ms != 0 && cut_ms <= now) {
+        if ((cut_ms != 0 && cut_ms <= now) || has_left(conn, now)) {
             http_conn_cut_at(conn, 0);
             shutdown(conn->fd, SHUT_RDWR); /* the library sees the end and cleans up */
         }
     }
     struct lingering *lingering;
+    size_t share = transport->lingering_count > 0 ? LINGER_BYTES / transport->lingering_count : 0;
     MRG_LIST_EACH (lingering, &transport->lingering, link) {
-        if (lingering->until_ms <= now || !drain(lingering->fd))
+        if (lingering->until_ms <= now || !drain(lingering->fd, share))
             linger_free(transport, lingering);
     }
     transport->sweeping = !mrg_list_empty(&transport->conns) || !mrg_list_empty(&transport->lingering);
@@ -81,7 +100,10 @@ struct http_conn *http_conn_new(struct http_transport *transport, int fd)
     struct http_conn *conn = mrg_zalloc(sizeof(*conn));
     uint64_t now = mrg_clock_ms();
     conn->fd = fd;
-    atomic_init(&conn->cut_ms, now + MRG_RECEIVE_DEADLINE_MS); /* for the first request line */
+    uint64_t deadline_ms = atomic_load_explicit(&transport->deadline_ms, memory_order_relaxed);
+    /* for the first request line */
+    atomic_init(&conn->cut_ms,
+                now + (deadline_ms < MRG_RECEIVE_DEADLINE_MS ? deadline_ms : MRG_RECEIVE_DEADLINE_MS));
     pthread_mutex_lock(&transport->conn_lock);
     mrg_list_append(&transport->conns, &conn->link);
     if (!transport->sweeping) {
@@ -149,8 +171,6 @@ void http_conns_cut_receiving(struct http_transport *transport)
 
 void http_conns_done(struct http_transport *transport)
 {
-    /* Twice, because the first may have waited for a run that set the timer again. */
-    mrg_watch_timer_clear(transport->watch, &transport->sweep);
     mrg_watch_timer_clear(transport->watch, &transport->sweep);
     MRG_ASSERT(mrg_list_empty(&transport->conns));
     struct lingering *lingering;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/uri.h"
 
@@ -158,9 +159,9 @@ static enum MHD_Result on_header(void *ctx, enum MHD_ValueKind kind, const char 
     struct mrg_request *form = &request->exchange->request;
     struct mrg_slice raw = {value ? value : "", value ? value_len : 0};
     request->head_bytes += name_len + raw.len + 4; /* colon, blank, end of line */
-    if (request->head_bytes > request->listener->transport->max_headers) {
+    if (request->head_bytes > request->listener->max_headers) {
         refuse(reading, 431, "the request's headers are larger than %zu bytes (limits.headers)",
-               request->listener->transport->max_headers);
+               request->listener->max_headers);
         return MHD_NO;
     }
     if (!follows(reading, name, 1, 2)) {
@@ -202,12 +203,24 @@ static int check_framing(struct reading *reading, const char *version)
     if (reading->hosts == 0 && !old)
         return refuse(reading, 400, "no Host header; HTTP/1.1 requires one");
     request->chunked = reading->codings > 0;
-    size_t max = request->listener->transport->max_body;
+    size_t max = request->max_body;
     if (reading->length > max)
         return refuse(reading, 413, "the body's %llu bytes are more than %zu (limits.body)",
                       (unsigned long long)reading->length, max);
     request->declared = (size_t)reading->length;
     return 0;
+}
+
+/* RFC 9112, section 3.2: origin-form, absolute-form, and * for OPTIONS. CONNECT's authority-form is a proxy's. */
+static bool is_target(struct mrg_slice target, const char *method)
+{
+    static const char *const starts[] = {"/", "http://", "https://"};
+    for (size_t i = 0; i < MRG_ARRAY_LEN(starts); i++) {
+        size_t len = strlen(starts[i]);
+        if (target.len >= len && strncasecmp(target.ptr, starts[i], len) == 0)
+            return true;
+    }
+    return mrg_slice_eq_str(target, "*") && strcmp(method, "OPTIONS") == 0;
 }
 
 static int read_line(struct reading *reading, const char *method, const char *url, const char *version)
@@ -225,6 +238,9 @@ static int read_line(struct reading *reading, const char *method, const char *ur
             return refuse(reading, 400,
                           "a blank or control character in the request target; expected it percent-encoded");
     }
+    if (!is_target(request->target, method))
+        return refuse(reading, 400,
+                      "the request target begins with no slash; expected a path or an http URL");
     reading->end = method + method_len;
     bool whole = follows(reading, url, 1, 1);
     reading->end = url + request->target.len; /* decoded since, in its place */

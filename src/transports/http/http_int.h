@@ -32,6 +32,7 @@
 #include "core/gateway.h"
 #include "core/watch.h"
 #include "transports/http/http.h"
+#include "transports/http/http_cache.h"
 #include "util/buf.h"
 #include "util/list.h"
 
@@ -41,20 +42,19 @@ struct http_transport {
     struct mrg_transport base;
     struct mrg_gateway *gateway;
     struct mrg_watch *watch;
-    size_t max_body;          /* limits.body */
-    size_t max_headers;       /* limits.headers */
-    size_t pool_size;         /* bytes of a connection's memory pool: the request's head and the reply's */
-    uint64_t deadline_ms;     /* limits.deadline */
-    uint64_t receive_ms;      /* the part of it for receiving */
     unsigned max_connections; /* of one listener */
     bool knows_layout;        /* the library is the version whose buffer http_head.c can judge */
-    bool reply_headers;       /* mirage-source, mirage-session, mirage-error */
-    char *late;               /* the sentence of a 504 */
-    atomic_bool quiet;        /* accepts nothing more */
+    bool quiet;               /* accepts nothing more; under `lock` */
+    /* Of the configuration, which may change. A request keeps what it began with, a listener `max_headers`. */
+    atomic_size_t max_headers; /* limits.headers */
+    atomic_size_t max_body;    /* limits.body */
+    atomic_ullong deadline_ms; /* limits.deadline */
+    atomic_bool reply_headers; /* mirage-source, mirage-session, mirage-error */
 
-    pthread_mutex_t lock;      /* guards the three below, and listeners' `idle` and `forced` */
+    pthread_mutex_t lock;      /* guards the four below, and listeners' `idle` and `forced` */
     pthread_cond_t changed;    /* a listener became idle, or was freed; or stopping */
     struct mrg_list listeners; /* all that are not freed yet */
+    unsigned opening;          /* threads that are opening a listener */
     bool stopping;
     pthread_t reaper;
 
@@ -73,14 +73,17 @@ struct http_listener {
     struct mrg_list link; /* in transport->listeners */
     struct http_transport *transport;
     struct MHD_Daemon *daemon;
-    struct mrg_door *door; /* a reference */
-    int fd;                /* the listening socket */
-    atomic_uint refs;      /* see the top */
-    atomic_bool closing;   /* accepts nothing more; replies close their connections */
-    atomic_int waiting;    /* connections that are suspended, or are being resumed */
-    bool closed;           /* the reference for being open is gone */
-    bool idle;             /* no reference is left */
-    bool forced;           /* stop frees it, not the reaper */
+    struct mrg_door *door;   /* a reference */
+    struct http_cache cache; /* replies that are sent again and again */
+    int fd;                  /* the listening socket */
+    size_t max_headers;      /* limits.headers when it was opened */
+    size_t pool_size;        /* bytes of a connection's memory pool: the request's head and the reply's */
+    atomic_uint refs;        /* see the top */
+    atomic_bool closing;     /* accepts nothing more; replies close their connections */
+    atomic_int waiting;      /* connections that are suspended, or are being resumed */
+    bool closed;             /* the reference for being open is gone */
+    bool idle;               /* no reference is left */
+    bool forced;             /* stop frees it, not the reaper */
 };
 
 /* http.c */
@@ -96,11 +99,13 @@ void http_listener_stop(struct http_listener *listener);
 /* ---- connections ---- */
 
 struct http_conn {
-    struct mrg_list link;  /* in transport->conns */
-    int fd;                /* the library's; open as long as this is in the list */
-    atomic_ullong cut_ms;  /* shut down when the clock passes it; 0: never */
-    atomic_bool receiving; /* a request has begun and is not submitted yet */
-    bool linger;           /* the caller may still be sending when we close. The daemon's thread only */
+    struct mrg_list link;         /* in transport->conns */
+    int fd;                       /* the library's; open as long as this is in the list */
+    atomic_ullong cut_ms;         /* shut down when the clock passes it; 0: never */
+    atomic_bool receiving;        /* a request has begun and is not submitted yet */
+    uint64_t left_ms;             /* when the caller's end was first seen; 0: not. The sweep only */
+    struct http_request *request; /* between its first line and its completion. The daemon's thread only */
+    bool linger; /* the caller may still be sending when we close. The daemon's thread only */
 };
 
 /* http_conn.c. Daemon's thread, but for those without a conn. */
@@ -148,6 +153,9 @@ struct http_request {
     atomic_int state;                  /* enum http_state */
     uint64_t began_us;                 /* monotonic; when the request line was in */
     struct mrg_slice target;           /* the raw request target; ptr NULL: longer than MRG_MAX_PATH */
+    size_t max_body;                   /* limits.body when it began */
+    uint64_t deadline_ms;              /* limits.deadline when it began */
+    bool shows;                        /* reply_headers when it began */
     /* The daemon's thread only */
     bool begun;              /* the library has asked for the first time */
     bool armed;              /* timer and hangup may be set */

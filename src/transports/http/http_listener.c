@@ -14,6 +14,10 @@
 #define BACKLOG      4096 /* the kernel cuts it to net.core.somaxconn */
 #define POOL_THREADS 2u   /* of an address that callers under test use */
 #define MAX_HOST     255u
+/* Bytes of a connection's memory pool beside limits.headers; the whole pool is resident once it is kept
+ * alive. */
+#define POOL_ROOM  (8u << 10)
+#define LEAST_POOL (16u << 10)
 
 /* ---- the address ---- */
 
@@ -118,10 +122,18 @@ static void on_log(void *ctx, const char *format, va_list args)
     mrg_log(MRG_LOG_DEBUG, "HTTP: %s", line);
 }
 
-/* What this returns becomes *con_cls of the request's other callbacks. */
+/*
+ * What this returns becomes *con_cls of the request's other callbacks. `target` is the library's own buffer,
+ * and next it would take the query apart into its memory pool; some hundred pairs fill that, and then it
+ * answers nothing and says nothing. The raw target is copied by now, so the query ends here for the library.
+ */
 static void *on_request_line(void *ctx, const char *target, struct MHD_Connection *connection)
 {
-    return http_request_new(ctx, connection, target);
+    struct http_request *request = http_request_new(ctx, connection, target);
+    char *query = target ? strchr(target, '?') : NULL;
+    if (query)
+        query[1] = '\0';
+    return request;
 }
 
 static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -156,7 +168,11 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         *socket_context = info ? http_conn_new(listener->transport, info->connect_fd) : NULL;
     } else if (*socket_context) {
-        http_conn_free(listener->transport, *socket_context);
+        struct http_conn *conn = *socket_context;
+        /* The library does not complete every request that it has told the first line of. */
+        if (conn->request)
+            http_request_completed(conn->request);
+        http_conn_free(listener->transport, conn);
         *socket_context = NULL;
     }
 }
@@ -178,7 +194,7 @@ static struct MHD_Daemon *start_daemon(struct http_listener *listener)
          listener}, /* first, so that what goes wrong with the others is heard of */
         {MHD_OPTION_LISTEN_SOCKET, listener->fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)transport->max_connections, NULL},
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)transport->pool_size, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)listener->pool_size, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)MRG_IDLE_TIMEOUT_S, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_request_line, listener},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, listener},
@@ -194,6 +210,9 @@ static struct MHD_Daemon *start_daemon(struct http_listener *listener)
 enum mrg_err http_listener_start(struct http_listener *listener, const char *address, struct mrg_error *err)
 {
     _cleanup_free_ char *actual = NULL;
+    listener->max_headers = atomic_load_explicit(&listener->transport->max_headers, memory_order_relaxed);
+    listener->pool_size =
+        listener->max_headers + POOL_ROOM > LEAST_POOL ? listener->max_headers + POOL_ROOM : LEAST_POOL;
     enum mrg_err code = open_socket(address, &listener->fd, &actual, err);
     if (code != MRG_ERR_OK)
         return code;

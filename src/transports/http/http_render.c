@@ -57,7 +57,7 @@ static size_t count_char(struct mrg_slice text, char c)
 static size_t reply_room(const struct http_request *request)
 {
     const struct mrg_request *form = &request->exchange->request;
-    size_t pool = request->listener->transport->pool_size;
+    size_t pool = request->listener->pool_size;
     size_t taken = request->head_bytes + SMALL > pool / 2 ? request->head_bytes + SMALL : pool / 2;
     taken += OWN_BYTES + (form->header_count + 2 + count_char(request->target, '&')) * ENTRY_BYTES;
     for (size_t i = 0; i < form->header_count; i++) {
@@ -100,6 +100,13 @@ static void add_error(struct MHD_Response *response, const char *sentence)
     add(response, "mirage-error", value);
 }
 
+/* What Mirage says of itself no engine may say. */
+static bool is_mirages(struct mrg_slice name)
+{
+    return mrg_slice_caseeq_str(name, "mirage-source") || mrg_slice_caseeq_str(name, "mirage-session") ||
+           mrg_slice_caseeq_str(name, "mirage-error");
+}
+
 static void add_service_headers(struct MHD_Response *response, const struct mrg_reply *reply, bool *ret_typed)
 {
     size_t count = reply->header_count;
@@ -110,7 +117,7 @@ static void add_service_headers(struct MHD_Response *response, const struct mrg_
     }
     for (size_t i = 0; i < count; i++) {
         const struct mrg_header *header = &reply->headers[i];
-        if (mrg_header_is_transport(header->name))
+        if (mrg_header_is_transport(header->name) || is_mirages(header->name))
             continue;
         if (!sendable_name(header->name) || !sendable_value(header->value)) {
             mrg_log(MRG_LOG_DEBUG,
@@ -139,14 +146,23 @@ static const char *type_of(enum mrg_body_kind kind)
 
 /* ---- replies ---- */
 
+/* A caller that takes its reply in drops is not waited for without end. */
+static void limit_sending(struct http_request *request)
+{
+    http_conn_cut_at(request->conn, http_now_ms(request->listener->transport) + MRG_REQUEST_DEADLINE_MS);
+}
+
+static bool is_closing(const struct http_request *request)
+{
+    return atomic_load_explicit(&request->listener->closing, memory_order_relaxed);
+}
+
 static enum MHD_Result queue(struct http_request *request, int status, struct MHD_Response *response,
                              bool close)
 {
-    struct http_transport *transport = request->listener->transport;
-    if (close || atomic_load_explicit(&request->listener->closing, memory_order_relaxed))
+    if (close || is_closing(request))
         add(response, "Connection", "close");
-    /* A caller that takes its reply in drops is not waited for without end. */
-    http_conn_cut_at(request->conn, http_now_ms(transport) + MRG_REQUEST_DEADLINE_MS);
+    limit_sending(request);
     enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)status, response);
     MHD_destroy_response(response);
     return result;
@@ -159,16 +175,67 @@ static struct MHD_Response *make(size_t len, const char *bytes, enum MHD_Respons
     return response;
 }
 
-enum MHD_Result http_answer(struct http_request *request)
+/* The session, but for a caller that named this very one in a header: those are told nothing new. */
+static const char *session_to_tell(const struct mrg_exchange *exchange)
+{
+    if (!exchange->session)
+        return NULL;
+    const struct mrg_text *name = mrg_session_name(exchange->session);
+    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
+    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name->data;
+}
+
+/* The library sends no body for HEAD and 304, but its length; for 204 neither. */
+static struct MHD_Response *render(struct http_request *request, const char *session,
+                                   enum MHD_ResponseMemoryMode mode)
+{
+    const struct mrg_reply *reply = &request->exchange->reply;
+    size_t len = reply->status == 204 ? 0 : reply->body.bytes.len;
+    struct MHD_Response *response = make(len, len > 0 ? reply->body.bytes.ptr : "", mode);
+    bool typed = false;
+    add_service_headers(response, reply, &typed);
+    if (!typed && len > 0)
+        add(response, "content-type", type_of(reply->body.kind));
+    if (request->shows) {
+        if (reply->source)
+            add(response, "mirage-source", reply->source);
+        if (session)
+            add(response, "mirage-session", session);
+        if (reply->error)
+            add_error(response, reply->error);
+    }
+    return response;
+}
+
+/* A reply that comes again, and of which no part is this request's alone. */
+static bool answer_lasting(struct http_request *request, enum MHD_Result *ret_result)
 {
     struct mrg_exchange *exchange = request->exchange;
-    const struct mrg_reply *reply = &exchange->reply;
+    struct http_cache *cache = &request->listener->cache;
+    if (!exchange->reply.lasting || !exchange->reply_text ||
+        exchange->reply.body.bytes.len > HTTP_CACHE_BODY || is_closing(request) ||
+        (request->shows && session_to_tell(exchange)))
+        return false;
+    limit_sending(request);
+    if (http_cache_queue(cache, request->connection, exchange->reply_text, request->shows, ret_result))
+        return true;
+    /* The arena goes with this request: the response keeps a copy of the body. */
+    struct MHD_Response *response = render(request, NULL, MHD_RESPMEM_MUST_COPY);
+    *ret_result = MHD_queue_response(request->connection, (unsigned)exchange->reply.status, response);
+    http_cache_keep(cache, exchange->reply_text, request->shows, (unsigned)exchange->reply.status, response);
+    return true;
+}
+
+enum MHD_Result http_answer(struct http_request *request)
+{
+    const struct mrg_reply *reply = &request->exchange->reply;
+    enum MHD_Result result;
+    size_t bytes;
     char why[160];
     if (reply->status < 200 || reply->status > 999) {
         snprintf(why, sizeof(why), "the reply's status is %d; expected 200 to 999", reply->status);
         return http_answer_failure(request, 500, why, false);
     }
-    size_t bytes;
     if (!headers_fit(request, &bytes)) {
         snprintf(why, sizeof(why),
                  "the reply's headers are %zu bytes, for which there is no room; a larger limits.headers "
@@ -176,23 +243,11 @@ enum MHD_Result http_answer(struct http_request *request)
                  bytes);
         return http_answer_failure(request, 500, why, false);
     }
-    /* The library sends no body for HEAD and 304, but its length; for 204 neither. The bytes stay in the arena
-     * until it is done. */
-    size_t len = reply->status == 204 ? 0 : reply->body.bytes.len;
-    struct MHD_Response *response = make(len, len > 0 ? reply->body.bytes.ptr : "", MHD_RESPMEM_PERSISTENT);
-    bool typed = false;
-    add_service_headers(response, reply, &typed);
-    if (!typed && len > 0)
-        add(response, "content-type", type_of(reply->body.kind));
-    if (request->listener->transport->reply_headers) {
-        if (reply->source)
-            add(response, "mirage-source", reply->source);
-        if (exchange->session)
-            add(response, "mirage-session", mrg_session_name(exchange->session)->data);
-        if (reply->error)
-            add_error(response, reply->error);
-    }
-    return queue(request, reply->status, response, false);
+    if (answer_lasting(request, &result))
+        return result;
+    /* The bytes stay in the arena until the library is done. */
+    return queue(request, reply->status,
+                 render(request, session_to_tell(request->exchange), MHD_RESPMEM_PERSISTENT), false);
 }
 
 static void append_failure(struct mrg_buf *body, const char *sentence)
@@ -212,14 +267,14 @@ enum MHD_Result http_answer_failure(struct http_request *request, int status, co
     char *bytes = mrg_buf_take(&body, &len);
     struct MHD_Response *response = make(len, bytes, MHD_RESPMEM_MUST_FREE);
     add(response, "content-type", "application/json");
-    if (request->listener->transport->reply_headers)
+    if (request->shows)
         add_error(response, sentence);
     return queue(request, status, response, close);
 }
 
 void http_write_failure(struct http_request *request, int status, const char *sentence)
 {
-    bool shown = request->listener->transport->reply_headers;
+    bool shown = request->shows;
     struct mrg_buf body, text;
     append_failure(&body, sentence);
     mrg_buf_init(&text, SIZE_MAX);

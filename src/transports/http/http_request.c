@@ -6,8 +6,6 @@
 
 #include "util/clock.h"
 
-#define FIRST_CHUNK 4000u /* with the allocator's own bytes a little below a page */
-
 /* ---- from other threads ---- */
 
 static bool move(struct http_request *request, enum http_state from, enum http_state to)
@@ -57,13 +55,20 @@ static void on_deadline(struct mrg_timer *timer)
 
 /* ---- on the daemon's thread ---- */
 
+/* The part of the deadline for receiving. */
+static uint64_t receive_ms(const struct http_request *request)
+{
+    return request->deadline_ms < MRG_RECEIVE_DEADLINE_MS ? request->deadline_ms : MRG_RECEIVE_DEADLINE_MS;
+}
+
 struct http_request *http_request_new(struct http_listener *listener, struct MHD_Connection *connection,
                                       const char *target)
 {
+    struct http_transport *transport = listener->transport;
     struct http_conn *conn = http_conn_of(connection);
     if (!conn || !http_listener_ref(listener))
         return NULL;
-    struct mrg_exchange *exchange = mrg_exchange_new(FIRST_CHUNK, on_deliver);
+    struct mrg_exchange *exchange = mrg_exchange_new(MRG_ARENA_KEPT, on_deliver);
     struct http_request *request = mrg_arena_zalloc(exchange->arena, sizeof(*request));
     exchange->adapter = request;
     exchange->door = mrg_door_ref(listener->door);
@@ -72,12 +77,16 @@ struct http_request *http_request_new(struct http_listener *listener, struct MHD
     request->connection = connection;
     request->conn = conn;
     request->began_us = mrg_clock_us();
+    request->max_body = atomic_load_explicit(&transport->max_body, memory_order_relaxed);
+    request->deadline_ms = atomic_load_explicit(&transport->deadline_ms, memory_order_relaxed);
+    request->shows = atomic_load_explicit(&transport->reply_headers, memory_order_relaxed);
     size_t len = target ? strlen(target) : 0;
     if (len <= MRG_MAX_PATH)
         request->target = (struct mrg_slice){mrg_arena_memdup(exchange->arena, target, len), len};
     atomic_init(&request->state, HTTP_RECEIVING);
-    http_conn_cut_at(conn, request->began_us / 1000 + listener->transport->receive_ms);
+    http_conn_cut_at(conn, request->began_us / 1000 + receive_ms(request));
     atomic_store_explicit(&conn->receiving, true, memory_order_relaxed);
+    conn->request = request;
     return request;
 }
 
@@ -98,7 +107,7 @@ static void arm(struct http_request *request)
     request->deadline.fn = on_deadline;
     request->hangup.fn = on_hangup;
     mrg_watch_timer_set(transport->watch, &request->deadline,
-                        request->began_us / 1000 + transport->deadline_ms);
+                        request->began_us / 1000 + request->deadline_ms);
     mrg_watch_hangup_set(transport->watch, &request->hangup, request->conn->fd);
 }
 
@@ -118,8 +127,7 @@ static enum MHD_Result begin(struct http_request *request, const struct http_lin
 static enum MHD_Result too_much(struct http_request *request)
 {
     char why[128];
-    snprintf(why, sizeof(why), "the body is larger than %zu bytes (limits.body)",
-             request->listener->transport->max_body);
+    snprintf(why, sizeof(why), "the body is larger than %zu bytes (limits.body)", request->max_body);
     request->conn->linger = true;
     http_write_failure(request, 413, why);
     return MHD_NO;
@@ -131,7 +139,7 @@ static enum MHD_Result take(struct http_request *request, const char *piece, siz
     *piece_len = 0;
     if (request->chunked) {
         if (!request->gathered.data)
-            mrg_buf_init(&request->gathered, request->listener->transport->max_body);
+            mrg_buf_init(&request->gathered, request->max_body);
         mrg_buf_append(&request->gathered, piece, len);
         return mrg_buf_failed(&request->gathered) ? too_much(request) : MHD_YES;
     }
@@ -186,6 +194,14 @@ static enum MHD_Result submit(struct http_request *request)
     return MHD_YES;
 }
 
+static enum MHD_Result too_late(struct http_request *request)
+{
+    char why[128];
+    snprintf(why, sizeof(why), "no reply within %llu ms (limits.deadline)",
+             (unsigned long long)request->deadline_ms);
+    return http_answer_failure(request, 504, why, false);
+}
+
 static enum MHD_Result go_on(struct http_request *request)
 {
     switch ((enum http_state)atomic_load(&request->state)) {
@@ -196,7 +212,7 @@ static enum MHD_Result go_on(struct http_request *request)
         return http_answer(request);
     case HTTP_TIMED_OUT:
         disarm(request);
-        return http_answer_failure(request, 504, request->listener->transport->late, false);
+        return too_late(request);
     case HTTP_GONE:
         disarm(request);
         return MHD_NO;
@@ -222,6 +238,7 @@ void http_request_completed(struct http_request *request)
 {
     struct http_listener *listener = request->listener;
     struct http_transport *transport = listener->transport;
+    request->conn->request = NULL;
     disarm(request);
     mrg_buf_done(&request->gathered);
     /* The library closes a connection that stays idle; one on which the next request drips in is cut here. */
