@@ -11,11 +11,10 @@ long=no
 set -e
 install_missing "${build_packages[@]}" libcmocka-dev valgrind clang clang-format clang-tidy libclang-rt-14-dev
 command -v node >/dev/null || install_missing nodejs
-mkdir -p build-logs
-build build-asan -Db_sanitize=address,undefined -Dwerror=true
-build build-tsan -Db_sanitize=thread -Dwerror=true
-build build --buildtype=release
-CC=clang build build-fuzz -Db_sanitize=address,undefined -Db_lundef=false -Dfuzzers=true
+build build-asan -Dtests=enabled -Db_sanitize=address,undefined -Dwerror=true
+build build-tsan -Dtests=enabled -Db_sanitize=thread -Dwerror=true
+build build -Dtests=enabled --buildtype=release
+CC=clang build build-fuzz -Dtests=enabled -Db_sanitize=address,undefined -Db_lundef=false -Dfuzzers=true
 set +e
 
 run() { # run NAME BUILD [meson test options...]
@@ -26,13 +25,16 @@ run() { # run NAME BUILD [meson test options...]
 }
 run asan build-asan --no-suite valgrind --no-suite long
 run tsan build-tsan --suite concurrent
+run release build wire_load_2000 wire_llm_client
 run valgrind build --suite valgrind
 run demo build --suite demo
 run fuzz build-fuzz --suite fuzz
+results=(build-asan/meson-logs/asan build-tsan/meson-logs/tsan build/meson-logs/release build/meson-logs/valgrind
+  build/meson-logs/demo build-fuzz/meson-logs/fuzz)
 if [ "$long" = yes ]; then
   run long build --suite long
   run long-asan build-asan --suite long
+  run long-fuzz build-fuzz --suite long
+  results+=(build/meson-logs/long build-asan/meson-logs/long-asan build-fuzz/meson-logs/long-fuzz)
 fi
-exec /usr/bin/python3 tools/count.py build-asan/meson-logs/asan.junit.xml build-tsan/meson-logs/tsan.junit.xml \
-  build/meson-logs/valgrind.junit.xml build/meson-logs/demo.junit.xml build-fuzz/meson-logs/fuzz.junit.xml \
-  $([ "$long" = yes ] && echo build/meson-logs/long.junit.xml build-asan/meson-logs/long-asan.junit.xml)
+exec /usr/bin/python3 tools/count.py "${results[@]/%/.junit.xml}"

@@ -21,10 +21,19 @@ install_missing() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build DIR [meson options...]: configures once, then builds.
+# build DIR [meson options...]: configures at first, and again when the options are others; then builds.
 build() {
-  local dir=$1
+  local dir=$1 how=()
   shift
-  [ -f "$dir/build.ninja" ] || meson setup "$dir" "$@" >"$dir.setup.log" 2>&1 || { cat "$dir.setup.log" >&2; return 1; }
+  if [ -f "$dir/build.ninja" ]; then
+    [ "$(cat "$dir/options" 2>/dev/null)" = "$*" ] || how=(--reconfigure)
+  else
+    how=(--)
+  fi
+  if [ ${#how[@]} -gt 0 ]; then
+    [ "${how[0]}" = -- ] && how=()
+    meson setup "${how[@]}" "$dir" "$@" >"$dir.setup.log" 2>&1 || { cat "$dir.setup.log" >&2; return 1; }
+    echo "$*" >"$dir/options"
+  fi
   ninja -C "$dir" >"$dir.build.log" 2>&1 || { tail -n 60 "$dir.build.log" >&2; return 1; }
 }

@@ -10,7 +10,7 @@
 #include "util/clock.h"
 
 #define SWEEP_MS        250u  /* how exact receive deadlines are */
-#define LEFT_MS         500u  /* how long a caller's end must have been seen in the middle of a request */
+#define LEFT_MS         500u  /* how long a caller's end must have been seen outside of a whole request */
 #define LINGER_SWEEP_MS 10u   /* while there are lingering ones */
 #define LINGER_MS       2000u /* how long a caller may go on sending what nobody reads */
 #define LINGER_BYTES    (1u << 20) /* taken from all of them together at a sweep, under the lock */
@@ -53,13 +53,15 @@ static bool drain(int fd, size_t most)
 }
 
 /*
- * Whether the caller has closed its side in the middle of a request, which the library does not always notice. Only when that
- * has lasted, so that a request whose last bytes came with the end is not cut.
+ * Whether the caller has closed its side before its request was whole, or between requests, which the library
+ * does not always notice. Only when that has lasted, so that a request whose last bytes came with the end is
+ * not cut. A caller that waits for a reply is the watch's business, and one that is being sent one may have
+ * closed its side rightly.
  */
 static bool has_left(struct http_conn *conn, uint64_t now)
 {
     struct pollfd one = {.fd = conn->fd, .events = POLLRDHUP};
-    bool left = atomic_load_explicit(&conn->receiving, memory_order_relaxed) && poll(&one, 1, 0) == 1 &&
+    bool left = !atomic_load_explicit(&conn->busy, memory_order_relaxed) && poll(&one, 1, 0) == 1 &&
                 (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     if (!left)
         conn->left_ms = 0;

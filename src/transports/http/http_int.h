@@ -103,6 +103,7 @@ struct http_conn {
     int fd;                       /* the library's; open as long as this is in the list */
     atomic_ullong cut_ms;         /* shut down when the clock passes it; 0: never */
     atomic_bool receiving;        /* a request has begun and is not submitted yet */
+    atomic_bool busy;             /* a request is submitted and its reply not yet sent */
     uint64_t left_ms;             /* when the caller's end was first seen; 0: not. The sweep only */
     struct http_request *request; /* between its first line and its completion. The daemon's thread only */
     bool linger; /* the caller may still be sending when we close. The daemon's thread only */

@@ -176,6 +176,7 @@ static enum MHD_Result submit(struct http_request *request)
     finish_body(request);
     request->exchange->received_us = mrg_clock_us();
     http_conn_cut_at(request->conn, 0);
+    atomic_store_explicit(&request->conn->busy, true, memory_order_relaxed);
     atomic_store_explicit(&request->conn->receiving, false, memory_order_relaxed);
     atomic_store(&request->state, HTTP_SUBMITTING);
     mrg_gateway_submit(listener->transport->gateway, request->exchange);
@@ -244,6 +245,7 @@ void http_request_completed(struct http_request *request)
     /* The library closes a connection that stays idle; one on which the next request drips in is cut here. */
     http_conn_cut_at(request->conn,
                      http_now_ms(transport) + MRG_IDLE_TIMEOUT_S * 1000u + MRG_RECEIVE_DEADLINE_MS);
+    atomic_store_explicit(&request->conn->busy, false, memory_order_relaxed);
     atomic_store_explicit(&request->conn->receiving, false, memory_order_relaxed);
     mrg_exchange_unref(request->exchange);
     http_listener_unref(listener);
