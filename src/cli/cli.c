@@ -193,7 +193,7 @@ int mrg_cli_main(int argc, char **argv)
         puts("mirage " MRG_VERSION);
         return MRG_EXIT_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print(mrg_cli_append_usage);
         return MRG_EXIT_OK;
     }

@@ -13,12 +13,14 @@ void mrg_cli_append_usage(struct mrg_buf *buf)
             mrg_buf_appendf(buf, "  %s %-*s %s\n", one->name, (int)(10 - strlen(one->name)), one->operands,
                             one->help);
     }
-    mrg_buf_append_str(buf,
-                       "\n  --help     this text; `mirage COMMAND --help` tells the options of a command\n"
-                       "  --version  the version\n\n"
-                       "Exit status: 0 done; 1 the answer is no; 2 usage or configuration; 3 a target or "
-                       "provider could not be reached.\n"
-                       "Configuration: mirage.yaml(5), or `mirage docs options`.\n");
+    mrg_buf_append_str(
+        buf,
+        "\n  --help     this text; `mirage COMMAND --help` tells the options of a command\n"
+        "  --version  the version\n\n"
+        "Exit status: 0 done; 1 the answer is no; 2 usage or configuration; 3 a target or "
+        "provider could not be reached.\n"
+        "Signals of serve: SIGHUP reloads the configuration; SIGTERM and SIGINT stop, a second one at once.\n"
+        "Configuration keys: `mirage docs options`; an example: `mirage docs example`.\n");
 }
 
 static void append_option(struct mrg_buf *buf, const struct mrg_cli_option *option)

@@ -17,7 +17,13 @@ static const struct mrg_dependency_config *find(const struct mrg_config *config,
         if (strcmp(config->dependencies[i].name, name) == 0)
             return &config->dependencies[i];
     }
-    mrg_cli_complain("%s has no dependency %s", config->path, name);
+    struct mrg_buf known;
+    mrg_buf_init(&known, SIZE_MAX);
+    for (size_t i = 0; i < config->dependency_count; i++)
+        mrg_buf_appendf(&known, "%s%s", i ? ", " : "", config->dependencies[i].name);
+    mrg_cli_complain("%s has no dependency %s; it has %s", config->path, name,
+                     known.data ? known.data : "none");
+    mrg_buf_done(&known);
     return NULL;
 }
 

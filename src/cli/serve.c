@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,12 +13,12 @@
 const struct mrg_cli_option mrg_serve_options[] = {
     {"config", 'c', "FILE", "The configuration; default mirage.yaml, or MIRAGE_CONFIG."},
     {"ready-file", 0, "FILE", "Write the addresses there as JSON once all listen."},
-    {"mode", 0, "MODE", "auto, record, replay or off: the cassette mode of every dependency."},
+    {"mode", 0, "MODE", "auto, record, replay or off, instead of every dependency's own cassette.mode."},
     {"strict", 0, NULL,
      "Exit 1 at the end if a replay missed, an engine failed or a recorded reply was lost."},
     {"report", 0, "FILE",
-     "Write counts, misses, tokens and times there at the end: JSON, or JUnit XML for FILE.xml."},
-    {"verbose", 'v', NULL, "Log more."},
+     "Write counts, tokens and times there at the end: JSON, or JUnit XML for FILE.xml."},
+    {"verbose", 'v', NULL, "Log what the libraries and engines say too."},
     {"quiet", 'q', NULL, "Log warnings and errors only."},
     {0},
 };
@@ -129,6 +131,20 @@ static int run(const struct mrg_cli_values *values, struct mrg_server *server, c
     }
 }
 
+/* Before anything starts: a report that cannot be written would be found out after the whole run. */
+static bool file_fits(const struct mrg_cli_values *values, const char *option)
+{
+    const char *path = mrg_cli_value(values, option);
+    if (!path)
+        return true;
+    _cleanup_free_ char *folder = mrg_strdup(path);
+    const char *name = dirname(folder);
+    if (access(name, W_OK | X_OK) == 0)
+        return true;
+    mrg_cli_complain("--%s: %s cannot be written: %s: %s", option, path, name, strerror(errno));
+    return false;
+}
+
 int mrg_cli_serve(const struct mrg_cli_values *values)
 {
     struct mrg_error err;
@@ -138,6 +154,8 @@ int mrg_cli_serve(const struct mrg_cli_values *values)
         mrg_log_set_level(MRG_LOG_DEBUG);
     else if (mrg_cli_value(values, "quiet"))
         mrg_log_set_level(MRG_LOG_WARN);
+    if (!file_fits(values, "ready-file") || !file_fits(values, "report"))
+        return MRG_EXIT_USAGE;
     prepare_process(&signals);
     struct mrg_config *config = load(values);
     if (!config)

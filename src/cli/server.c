@@ -10,14 +10,22 @@
 #include "transports/http/http.h"
 #include "util/log.h"
 
+#define TOLD_DROPPED   5u    /* things left out of a prompt that are named at the start */
 #define CANCEL_WAIT_MS 5000u /* for cancelled work to come back */
 
-static void tell_dropped(const char *name, const struct mrg_evidence *evidence)
+/* The first ones by name, the rest as a number: `mirage check` and `mirage prompt` list all. */
+static void tell_dropped(const struct mrg_dependency_config *config, const struct mrg_evidence *evidence)
 {
     size_t count;
     const struct mrg_dropped *dropped = mrg_evidence_dropped(evidence, &count);
-    for (size_t i = 0; i < count; i++)
-        mrg_log(MRG_LOG_WARN, "%s: left out of the prompt: %s (%s)", name, dropped[i].what, dropped[i].why);
+    if (config->cassette.mode == MRG_CASSETTE_REPLAY)
+        return; /* nobody is shown the prompt */
+    for (size_t i = 0; i < count && i < TOLD_DROPPED; i++)
+        mrg_log(MRG_LOG_WARN, "%s: left out of the prompt: %s (%s)", config->name, dropped[i].what,
+                dropped[i].why);
+    if (count > TOLD_DROPPED)
+        mrg_log(MRG_LOG_WARN, "%s: left out of the prompt: %zu more; mirage check lists them", config->name,
+                count - TOLD_DROPPED);
 }
 
 static enum mrg_err make_dependency(struct mrg_server *server, struct mrg_config *config, size_t i,
@@ -28,7 +36,7 @@ static enum mrg_err make_dependency(struct mrg_server *server, struct mrg_config
     enum mrg_err code = mrg_evidence_load(one, &evidence, err);
     if (code)
         return mrg_error_wrap(err, "%s:%d: dependency %s", config->path, one->line, one->name);
-    tell_dropped(one->name, evidence);
+    tell_dropped(one, evidence);
     return mrg_dependency_new(config, one, evidence, mrg_evidence_free, &server->services, server->stats,
                               ret_dependency, err);
 }

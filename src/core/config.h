@@ -78,6 +78,7 @@ struct mrg_dependency_config {
     enum mrg_preset preset;
     struct mrg_strings hide;   /* header names, * at the end allowed */
     struct mrg_strings redact; /* util/jpath.h */
+    char *redact_key_env;      /* variable that holds the key of placeholders; NULL: none */
     enum mrg_on_gone on_gone;
     struct mrg_model_config model; /* defaults merged in */
     int line;                      /* in the file, for later messages */

@@ -163,12 +163,13 @@ static void on_dependency_variable(struct mrg_config_load *load, const struct va
                          "NAME_… with the name of one, in capitals and with _ for - and .");
 }
 
-/* Whether a token_env or key_env of the file names it. */
+/* Whether a token_env, key_env or redact_key_env of the file names it. */
 static bool is_named(const struct mrg_node *node, const char *name)
 {
     for (const struct mrg_node *child = node->first; child; child = child->next) {
         bool names =
-            child->key && (strcmp(child->key, "token_env") == 0 || strcmp(child->key, "key_env") == 0);
+            child->key && (strcmp(child->key, "token_env") == 0 || strcmp(child->key, "key_env") == 0 ||
+                           strcmp(child->key, "redact_key_env") == 0);
         if (names && child->kind == MRG_NODE_SCALAR && strcmp(child->text, name) == 0)
             return true;
         if (is_named(child, name))

@@ -59,6 +59,10 @@ static void append_evidence(struct mrg_buf *buf, const struct mrg_evidence_confi
 static void append_model(struct mrg_buf *buf, const struct mrg_model_config *model)
 {
     char provider[MRG_WORD], timeout[MRG_UNIT_TEXT];
+    if (!model->name) {
+        mrg_buf_appendf(buf, ROW "none is named, and none is needed: nobody is asked\n", "model");
+        return;
+    }
     mrg_buf_appendf(buf, ROW "%s (%s), ", "model", model->name,
                     word(MRG_SCOPE_MODEL, "provider", model->provider, provider));
     if (model->has_temperature)
@@ -77,10 +81,10 @@ static void append_sent(struct mrg_buf *buf, const struct mrg_dependency_config 
         mrg_buf_appendf(buf, ROW "nothing to anybody%s\n", "sends", replays ? ": replay never asks" : "");
         return;
     }
-    mrg_buf_appendf(buf, ROW "evidence, and requests%s, to %s\n", "sends",
-                    dependency->redact.count ? " with redacted placeholders"
-                                             : " as they come (nothing is redacted)",
-                    model->base_url);
+    mrg_buf_appendf(
+        buf, ROW "evidence, and requests%s, to %s%s\n", "sends",
+        dependency->redact.count ? " with redacted placeholders" : " as they come (nothing is redacted)",
+        model->base_url, mrg_dependency_records(dependency) ? "; requests also into the cassette" : "");
     if (!model->key_env) {
         mrg_buf_appendf(buf, ROW "none is sent\n", "key");
         return;

@@ -28,7 +28,7 @@ const struct mrg_option mrg_options[] = {
     {ROOT(control_hosts), .path = "control.hosts", .type = MRG_OPTION_HOST, .list = true,
      .example = "[mirage.test]",
      .help = "Names that a Host header may have at control verbs, beside loopback"},
-    {ROOT(control_token_env), .path = "control.token_env", .type = MRG_OPTION_ENV, .example = "MIRAGE_TOKEN",
+    {ROOT(control_token_env), .path = "control.token_env", .type = MRG_OPTION_ENV, .example = "CONTROL_TOKEN",
      .help = "Environment variable that holds the token of the control verbs; required off loopback"},
     SECTION(MRG_SCOPE_ROOT, "listen", "Shared addresses"),
     {ROOT(listen_http), .path = "listen.http", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:8080",
@@ -151,7 +151,11 @@ const struct mrg_option mrg_options[] = {
          "Headers never shown to the model, beside those of the transport; * at the end stands for any rest"},
     {DEP(redact), .path = "redact", .type = MRG_OPTION_JPATH, .list = true,
      .example = "[header.authorization, body.$..password]",
-     .help = "What becomes a placeholder in prompt, cassette and log"},
+     .help = "What becomes a placeholder in prompt, cassette and log; without redact_key_env a value of few "
+             "possibilities, such as a PIN, can be guessed from it"},
+    {DEP(redact_key_env), .path = "redact_key_env", .type = MRG_OPTION_ENV, .example = "REDACT_KEY",
+     .help = "Environment variable that holds the key placeholders are made with; the same key is needed to "
+             "replay"},
     {DEP(on_gone), .path = "on_gone", .type = MRG_OPTION_ENUM, .values = "auto|finish|drop",
      .fallback = "auto",
      .help = "A model call whose caller has hung up: finish it or drop it; auto finishes what is recorded"},

@@ -271,6 +271,42 @@ static void answer_metrics(struct mrg_control *control)
     add_header(control, "allow", "GET");
 }
 
+/* A misspelt key that is passed over would do the verb to the wrong session or dependency. */
+static bool query_fits(struct mrg_control *control)
+{
+    static const char *const known[] = {"dependency", "session", "after", "limit"};
+    struct mrg_slice key, value;
+    for (size_t cursor = 0; mrg_uri_next_pair(control->exchange->request.query, &cursor, &key, &value);) {
+        bool fits = false;
+        for (size_t i = 0; i < MRG_ARRAY_LEN(known); i++)
+            fits |= mrg_slice_eq_str(key, known[i]);
+        if (fits)
+            continue;
+        mrg_control_fail(
+            control, 400,
+            "there is no query key \"%.*s\"; expected dependency, session, or for the log after and limit",
+            (int)(key.len > 100 ? 100 : key.len), key.ptr);
+        return false;
+    }
+    return true;
+}
+
+/* ?session= names one where nothing else does; ?dependency= may not contradict the address. */
+static bool names_fit(struct mrg_control *control)
+{
+    const char *session = mrg_control_query(control, "session");
+    const char *dependency = mrg_control_query(control, "dependency");
+    if (session && !control->session.ptr)
+        control->session = mrg_slice_of(session);
+    if (!control->dependency)
+        control->dependency = dependency;
+    if (!dependency || strcmp(dependency, control->dependency) == 0)
+        return true;
+    mrg_control_fail(control, 400, "this is the address of %s, not of %.200s", control->dependency,
+                     dependency);
+    return false;
+}
+
 /* The guard comes first: who may not ask is told nothing else. */
 static void dispatch(struct mrg_control *control, const struct mrg_config *config)
 {
@@ -280,7 +316,8 @@ static void dispatch(struct mrg_control *control, const struct mrg_config *confi
     struct mrg_slice path = {request->path.ptr + skip, request->path.len - skip};
     bool known;
     const struct verb *verb = find_verb(request->method, path, &known);
-    if (!guard(control, config, verb && verb->open) || !session_fits(control) || !dependency_known(control))
+    if (!guard(control, config, verb && verb->open) || !query_fits(control) || !names_fit(control) ||
+        !session_fits(control) || !dependency_known(control))
         return;
     if (metrics) {
         answer_metrics(control);
@@ -303,8 +340,6 @@ void mrg_control_answer(struct mrg_gateway *gateway, struct mrg_exchange *exchan
 {
     struct mrg_control control = {gateway, exchange, dependency, session, {"", 0}};
     struct mrg_config *config = mrg_gateway_config(gateway);
-    if (!dependency)
-        control.dependency = mrg_control_query(&control, "dependency");
     dispatch(&control, config);
     mrg_config_unref(config);
 }

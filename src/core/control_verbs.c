@@ -109,6 +109,24 @@ static bool append_calls(struct mrg_control *control, struct mrg_buf *buf, struc
     return true;
 }
 
+/* Names what the object has, because the likeliest reason is a misspelt key. */
+static void refuse_scenario(struct mrg_control *control, struct json_object *tree)
+{
+    struct mrg_buf keys;
+    mrg_buf_init(&keys, SIZE_MAX);
+    if (json_object_is_type(tree, json_type_object)) {
+        json_object_object_foreach (tree, key, value) {
+            (void)value;
+            mrg_buf_appendf(&keys, "%s\"%s\"", keys.len ? ", " : "; it has ", key);
+        }
+    }
+    mrg_control_fail(control, 400,
+                     "the scenario has neither form; expected {\"name\", \"calls\": [{\"method\", "
+                     "\"path\"}]} or {\"instruction\"}%.200s",
+                     keys.data ? keys.data : "");
+    mrg_buf_done(&keys);
+}
+
 /* The context in its stored form: only the known members, in a fixed order, because places are hashed over
  * it. */
 static bool append_scenario(struct mrg_control *control, struct mrg_buf *buf, struct json_object *tree)
@@ -120,9 +138,7 @@ static bool append_scenario(struct mrg_control *control, struct mrg_buf *buf, st
         return true;
     }
     if (!string_of(tree, "name", &text)) {
-        mrg_control_fail(control, 400,
-                         "the scenario has neither form; expected {\"name\", \"calls\": [{\"method\", "
-                         "\"path\"}]} or {\"instruction\"}");
+        refuse_scenario(control, tree);
         return false;
     }
     append_member(buf, "{", "name", text);

@@ -25,6 +25,13 @@
 #define MRG_MAX_REPLY_BODY    (8u << 20) /* bytes of a reply body that an engine may make */
 #define MRG_MAX_REPLY_HEADERS 100        /* header fields of a reply */
 #define MRG_MAX_HEADER_VALUE  (8u << 10) /* bytes of one reply header value */
+#define MRG_MAX_REPLY_HEADER_BYTES                                                                           \
+    (8u                                                                                                      \
+     << 10) /* names and values of a reply's headers, 4 bytes more for each: what a default connection's memory has room for */
+
+/* Bodies */
+#define MRG_MAX_BODY_DEPTH                                                                                   \
+    (MRG_JSON_DEPTH - 2) /* arrays and objects in each other: a cassette's line puts two around a body */
 
 /* Sessions */
 #define MRG_MAX_SESSION_NAME 128      /* bytes of a session's name: it stands in headers, paths and logs */

@@ -135,6 +135,7 @@ const struct mrg_request *mrg_match_shown(const struct mrg_match *match, struct 
     const struct mrg_request *redacted = mrg_match_redact(match, arena, request);
     struct mrg_request *shown = mrg_arena_alloc(arena, sizeof(*shown));
     *shown = *redacted;
+    shown->path = mrg_uri_shown(arena, redacted->path);
     shown->headers = mrg_arena_alloc(arena, (redacted->header_count + 1) * sizeof(*shown->headers));
     shown->header_count = 0;
     for (size_t i = 0; i < redacted->header_count; i++) {
@@ -199,6 +200,7 @@ enum mrg_err mrg_match_new(const struct mrg_dependency_config *config, struct mr
         mrg_match_free(match);
         return code;
     }
+    mrg_match_read_redact_key(match);
     *ret_match = match;
     return MRG_ERR_OK;
 }

@@ -38,10 +38,12 @@ bool mrg_match_shows(const void *match, const struct mrg_header *header);
 
 /*
  * The same request (pointer) when nothing is to be redacted, else a redacted copy in the arena. Redacted
- * values become "[redacted 1f2e3d4c]", the same for the same value and dependency, in every run. Body paths
- * apply to JSON bodies and to forms (application/x-www-form-urlencoded, as one object of strings); `body`
- * alone to any. A JSON body that cannot be taken apart (a key with \u0000) is redacted whole when there is a
- * body path. `redact: [path]` replaces the whole path.
+ * values become "[redacted 1f2e3d4c]", the same for the same value, dependency and key (redact_key_env), in
+ * every run. Body paths apply to JSON bodies, to forms (application/x-www-form-urlencoded, as one object of
+ * strings) and to multipart bodies, whose parts are replaced in which a path's last name occurs; so are
+ * strings of a JSON body that hold such a document. Any other body is redacted whole when that name occurs in
+ * it, or when that cannot be decided: broken JSON, text, bytes that are no UTF-8. `body` alone stands for any
+ * body. `redact: [path]` replaces the whole path.
  */
 const struct mrg_request *mrg_match_redact(const struct mrg_match *match, struct mrg_arena *arena,
                                            const struct mrg_request *request);

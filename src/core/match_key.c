@@ -17,29 +17,26 @@
 
 enum body_tag { TAG_NONE, TAG_JSON, TAG_TEXT, TAG_BINARY };
 
-/*
- * A hash of text as the normal form shows it, so that what is read back from there has the same: wrong UTF-8
- * is replaced.
- */
-static struct mrg_hash128 shown_hash(struct mrg_slice text, uint64_t seed)
+static struct mrg_hash128 hash_of(struct mrg_slice text, uint64_t seed)
 {
-    if (mrg_utf8_valid(text))
-        return mrg_hash128_of(text.ptr, text.len, seed);
-    struct mrg_buf quoted, shown;
-    mrg_buf_init(&quoted, SIZE_MAX);
-    mrg_buf_init(&shown, SIZE_MAX);
-    mrg_json_append_string(&quoted, text);
-    mrg_json_unescape(&shown, mrg_buf_slice(&quoted));
-    struct mrg_hash128 hash = mrg_hash128_of(shown.data, shown.len, seed);
-    mrg_buf_done(&quoted);
-    mrg_buf_done(&shown);
+    return mrg_hash128_of(text.ptr, text.len, seed);
+}
+
+/* As the normal form shows it, so that what is read back from there has the same. */
+static struct mrg_hash128 path_hash(struct mrg_slice path)
+{
+    if (mrg_utf8_valid(path))
+        return hash_of(path, 0);
+    struct mrg_arena *arena = mrg_arena_new(0);
+    struct mrg_hash128 hash = hash_of(mrg_uri_shown(arena, path), 0);
+    mrg_arena_free(arena);
     return hash;
 }
 
 /* Sums do not depend on the order of different names; the index keeps that of one name's values. */
 static void add_pair(struct mrg_hash128 *sum, struct mrg_slice name, unsigned index, struct mrg_slice value)
 {
-    struct mrg_hash128 hash = shown_hash(value, shown_hash(name, index).low);
+    struct mrg_hash128 hash = hash_of(value, hash_of(name, index).low);
     sum->low += hash.low;
     sum->high += hash.high;
 }
@@ -77,7 +74,9 @@ size_t mrg_match_headers(const struct mrg_match *match, const struct mrg_request
 static void add_header(struct mrg_hash128 *sum, const struct mrg_query_pair *pair, struct mrg_slice boundary)
 {
     if (boundary.len == 0 || !mrg_slice_eq_str(pair->key, "content-type")) {
-        add_pair(sum, pair->key, pair->index, pair->value);
+        struct mrg_arena *arena = NULL;
+        add_pair(sum, pair->key, pair->index, mrg_header_shown(&arena, pair->value));
+        mrg_arena_free(arena);
         return;
     }
     struct mrg_buf buf;
@@ -164,12 +163,12 @@ struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg
     if (request->body.kind == MRG_BODY_TEXT || request->body.kind == MRG_BODY_BINARY)
         mrg_multipart_boundary(request, &boundary);
     if (!match->ignore.parts[MRG_JPATH_PATH])
-        path = shown_hash(request->path, 0);
+        path = path_hash(request->path);
     struct mrg_hash128 query = query_sum(match, request->query);
     struct mrg_hash128 headers = header_sum(match, request, boundary);
     uint64_t tag = body_hash(match, &request->body, boundary, &body);
     uint64_t parts[10] = {
-        htole64(shown_hash(request->method, 0).low),
+        htole64(hash_of(request->method, 0).low),
         htole64(path.low),
         htole64(path.high),
         htole64(query.low),

@@ -18,12 +18,29 @@ struct slot {
 /* *arena (made when needed) is where decoded bytes go. */
 static struct mrg_slice decode(struct mrg_arena **arena, struct mrg_slice raw)
 {
-    if (!memchr(raw.ptr, '%', raw.len) && !memchr(raw.ptr, '+', raw.len))
+    if (!memchr(raw.ptr, '%', raw.len) && !memchr(raw.ptr, '+', raw.len) && mrg_utf8_valid(raw))
         return raw;
     if (!*arena)
         *arena = mrg_arena_new(0);
     struct mrg_slice decoded = mrg_uri_decode(*arena, raw, true);
-    return mrg_utf8_valid(decoded) ? decoded : raw;
+    return mrg_utf8_valid(decoded) ? decoded : mrg_uri_shown(*arena, raw);
+}
+
+struct mrg_slice mrg_uri_shown(struct mrg_arena *arena, struct mrg_slice text)
+{
+    if (mrg_utf8_valid(text))
+        return text;
+    struct mrg_buf buf;
+    const char *end = text.ptr + text.len;
+    mrg_buf_init(&buf, SIZE_MAX);
+    for (const char *p = text.ptr; p < end;) {
+        size_t len = mrg_utf8_len(p, end);
+        if (len == 0)
+            mrg_buf_appendf(&buf, "%%%02X", (unsigned)(unsigned char)*p++);
+        mrg_buf_append(&buf, p, len);
+        p += len;
+    }
+    return mrg_arena_take_buf(arena, &buf);
 }
 
 /* The first `room` pairs; returns how many there are in all. */

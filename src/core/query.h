@@ -3,7 +3,8 @@
  * Query: the pairs of a raw query string as they are shown and compared.
  *
  * Keys and values are percent-decoded, + is a space; a piece whose decoded bytes are not UTF-8 stays as it
- * was sent, so that what is shown can be read back. Thread: any; no state.
+ * was sent, the bytes in it that are not UTF-8 percent-encoded, so that what is shown can be read back.
+ * Thread: any; no state.
  */
 #pragma once
 
@@ -18,6 +19,12 @@ struct mrg_query_pair {
     unsigned index;         /* how many pairs before this one have the same key */
     unsigned next;          /* the next pair of the same key, 0: none */
 };
+
+/*
+ * A raw path or piece of a query as it is shown: bytes that are not UTF-8 as %FF, upper case; in the arena
+ * then, else text itself.
+ */
+struct mrg_slice mrg_uri_shown(struct mrg_arena *arena, struct mrg_slice text);
 
 /* The pairs in the order sent, in the arena; *ret_count 0 and NULL when there are none. */
 struct mrg_query_pair *mrg_query_read(struct mrg_arena *arena, struct mrg_slice query, size_t *ret_count);

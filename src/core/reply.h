@@ -29,9 +29,11 @@ struct mrg_reply {
  * Reads the text form (any text: it is checked first). Errors name the member and what was expected, in words
  * that a model can act on: "\"status\" is \"created\"; expected an integer from 200 to 999". Unknown members
  * are refused by name; those of later versions (grpc_*, trailers, messages, state) are accepted and dropped,
- * but their shapes are checked. null counts as absent for all but status and body. Header values are strings,
+ * but their shapes are checked, and the grpc_* ones, trailers and messages do not stand in a body's place.
+ * null counts as absent for all but status and body. Header values are strings,
  * numbers, booleans or arrays of these; a name that is no token, or a value with a control character, is
- * refused. A body that is a string stands for a text body when headers say a content type that is not JSON;
+ * refused, and so are more than MRG_MAX_REPLY_HEADER_BYTES of them. A JSON body is nested at most
+ * MRG_MAX_BODY_DEPTH deep. A body that is a string stands for a text body when headers say a content type that is not JSON;
  * else it is the JSON string. "body_text" and "body_base64" are explicit. An absent body is none; null is
  * JSON's null. With "unsure" the status may be missing, and is 0 then.
  */

@@ -13,8 +13,10 @@ struct reading {
     struct mrg_arena *arena;
     struct mrg_reply *reply; /* what is being filled */
     size_t header_room;      /* of reply->headers */
+    size_t header_bytes;     /* of names and values so far, 4 more for each */
     struct mrg_slice body;   /* raw value of the body's member; ptr NULL when absent */
     const char *body_name;   /* which of the three it is */
+    const char *streamed;    /* a member that stands for a body where a reply is gRPC's; NULL when absent */
     bool status;             /* it was there */
 };
 
@@ -82,6 +84,10 @@ static enum mrg_err add_header(void *ctx, struct mrg_slice name, struct mrg_slic
     if (reply->header_count == MRG_MAX_REPLY_HEADERS)
         return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"headers\" has more than %d values",
                              MRG_MAX_REPLY_HEADERS);
+    reading->header_bytes += name.len + value.len + 4;
+    if (reading->header_bytes > MRG_MAX_REPLY_HEADER_BYTES)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"headers\" has more than %u bytes in all",
+                             MRG_MAX_REPLY_HEADER_BYTES);
     if (reply->header_count == reading->header_room) {
         reading->header_room = reading->header_room ? 2 * reading->header_room : 4;
         struct mrg_header *more = mrg_arena_alloc(reading->arena, reading->header_room * sizeof(*more));
@@ -151,10 +157,23 @@ static enum mrg_err check_first(const char *what, struct mrg_slice raw, char fir
     return *raw.ptr == first ? MRG_ERR_OK : mrg_jsontext_expected(err, what, raw, expected);
 }
 
+/* Of these the first that was seen; "messages" before all others. */
+static void note_streamed(struct reading *reading, struct mrg_slice key)
+{
+    static const char *const names[] = {"grpc_status", "grpc_message", "grpc_details", "trailers"};
+    if (mrg_slice_eq_str(key, "messages"))
+        reading->streamed = "messages";
+    for (size_t i = 0; !reading->streamed && i < MRG_ARRAY_LEN(names); i++) {
+        if (mrg_slice_eq_str(key, names[i]))
+            reading->streamed = names[i];
+    }
+}
+
 /* Members of later versions. */
 static enum mrg_err check_later(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
                                 struct mrg_error *err)
 {
+    note_streamed(reading, key);
     if (mrg_slice_eq_str(key, "grpc_status"))
         return check_grpc_status(raw, err);
     if (mrg_slice_eq_str(key, "grpc_message"))
@@ -203,12 +222,37 @@ static enum mrg_err read_member(struct reading *reading, struct mrg_slice key, s
                          (int)(key.len < 60 ? key.len : 60), key.ptr);
 }
 
+/* Over HTTP a reply of such members alone would be an empty one. */
+static enum mrg_err check_absent_body(const struct reading *reading, struct mrg_error *err)
+{
+    int status = reading->reply->status;
+    bool has_none = status == 204 || status == 205 || status == 304;
+    if (!reading->streamed || reading->reply->unsure.len > 0 ||
+        (has_none && strcmp(reading->streamed, "messages") != 0))
+        return MRG_ERR_OK;
+    return mrg_error_set(err, MRG_ERR_INVALID, "\"%s\" has no meaning here; expected \"body\"",
+                         reading->streamed);
+}
+
+static enum mrg_err check_body(const struct mrg_body *body, struct mrg_error *err)
+{
+    if (body->bytes.len > MRG_MAX_REPLY_BODY)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "the body has %zu bytes; expected at most %u",
+                             body->bytes.len, MRG_MAX_REPLY_BODY);
+    if (body->kind == MRG_BODY_JSON && mrg_body_is_too_deep(body->bytes))
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE,
+                             "the body is nested too deep; expected at most %d arrays and objects in each "
+                             "other",
+                             MRG_MAX_BODY_DEPTH);
+    return MRG_ERR_OK;
+}
+
 static enum mrg_err read_body(struct reading *reading, struct mrg_error *err)
 {
     struct mrg_body *body = &reading->reply->body;
     struct mrg_slice raw = reading->body;
     if (!raw.ptr)
-        return MRG_ERR_OK;
+        return check_absent_body(reading, err);
     bool member_is_body = mrg_slice_eq_str(mrg_slice_of(reading->body_name), "\"body\"");
     if (member_is_body && (*raw.ptr != '"' || !mrg_reply_says_text(reading->reply))) {
         *body = (struct mrg_body){MRG_BODY_JSON, mrg_jsontext_minified(reading->arena, raw)};
@@ -221,10 +265,7 @@ static enum mrg_err read_body(struct reading *reading, struct mrg_error *err)
     } else {
         *body = (struct mrg_body){MRG_BODY_TEXT, mrg_jsontext_string(reading->arena, raw)};
     }
-    if (body->bytes.len > MRG_MAX_REPLY_BODY)
-        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "the body has %zu bytes; expected at most %u",
-                             body->bytes.len, MRG_MAX_REPLY_BODY);
-    return MRG_ERR_OK;
+    return check_body(body, err);
 }
 
 enum mrg_err mrg_reply_parse(struct mrg_arena *arena, struct mrg_slice text, struct mrg_reply *ret_reply,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/query.h"
 #include "util/base64.h"
 #include "util/json.h"
@@ -76,12 +77,32 @@ bool mrg_type_is_json(struct mrg_slice content_type)
     return type.len > 5 && mrg_slice_caseeq_str((struct mrg_slice){type.ptr + type.len - 5, 5}, "+json");
 }
 
+bool mrg_body_is_too_deep(struct mrg_slice json)
+{
+    unsigned depth = 0;
+    const char *end = json.ptr + json.len;
+    if (json.len <= 2 * MRG_MAX_BODY_DEPTH) /* two brackets for each */
+        return false;
+    for (const char *p = json.ptr; p < end; p++) {
+        if (*p == '"') {
+            for (p++; p < end && *p != '"'; p++)
+                p += *p == '\\';
+        } else if (*p == '{' || *p == '[') {
+            if (++depth > MRG_MAX_BODY_DEPTH)
+                return true;
+        } else if (*p == '}' || *p == ']') {
+            depth--;
+        }
+    }
+    return false;
+}
+
 struct mrg_body mrg_body_classify(struct mrg_slice bytes, const struct mrg_slice *content_type)
 {
     if (bytes.len == 0)
         return (struct mrg_body){MRG_BODY_NONE, MRG_SLICE("")};
     bool said = !content_type || content_type->len == 0 || mrg_type_is_json(*content_type);
-    if (said && mrg_json_check(bytes, NULL) == MRG_ERR_OK)
+    if (said && mrg_json_check(bytes, NULL) == MRG_ERR_OK && !mrg_body_is_too_deep(bytes))
         return (struct mrg_body){MRG_BODY_JSON, bytes};
     if (!memchr(bytes.ptr, '\0', bytes.len) && mrg_utf8_valid(bytes))
         return (struct mrg_body){MRG_BODY_TEXT, bytes};
@@ -230,21 +251,46 @@ static void append_query(struct mrg_buf *buf, struct mrg_slice text)
     mrg_query_done(&query);
 }
 
+struct mrg_slice mrg_header_shown(struct mrg_arena **arena, struct mrg_slice value)
+{
+    if (mrg_utf8_valid(value))
+        return value;
+    struct mrg_buf buf;
+    const char *end = value.ptr + value.len;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_buf_append_char(&buf, ' ');
+    for (const char *p = value.ptr; p < end;) {
+        size_t len = mrg_utf8_len(p, end);
+        if (len == 0)
+            mrg_buf_appendf(&buf, "\\x%02X", (unsigned)(unsigned char)*p++);
+        else if (*p == '\\')
+            mrg_buf_append_char(&buf, '\\');
+        mrg_buf_append(&buf, p, len);
+        p += len;
+    }
+    if (!*arena)
+        *arena = mrg_arena_new(0);
+    return mrg_arena_take_buf(*arena, &buf);
+}
+
 static void append_headers(struct mrg_buf *buf, const struct mrg_request *request, mrg_header_filter_fn show,
                            const void *ctx)
 {
     struct mrg_query_pair few[FEW_HEADERS];
     struct mrg_query_pair *pairs = few;
+    struct mrg_arena *arena = NULL;
     size_t count = 0;
     if (request->header_count > FEW_HEADERS)
         pairs = mrg_malloc(request->header_count * sizeof(*pairs));
     for (size_t i = 0; i < request->header_count; i++) {
         const struct mrg_header *header = &request->headers[i];
         if (!mrg_header_is_implied(request, header) && (!show || show(ctx, header)))
-            pairs[count++] = (struct mrg_query_pair){.key = header->name, .value = header->value};
+            pairs[count++] = (struct mrg_query_pair){.key = header->name,
+                                                     .value = mrg_header_shown(&arena, header->value)};
     }
     mrg_query_number(pairs, count);
     append_pairs(buf, ",\"headers\":{", pairs, count);
+    mrg_arena_free(arena);
     if (pairs != few)
         free(pairs);
 }
@@ -271,13 +317,24 @@ void mrg_body_append_member(struct mrg_buf *buf, const char *text, enum mrg_body
     }
 }
 
+static void append_path(struct mrg_buf *buf, struct mrg_slice path)
+{
+    if (mrg_utf8_valid(path)) {
+        mrg_json_append_string(buf, path);
+        return;
+    }
+    struct mrg_arena *arena = mrg_arena_new(0);
+    mrg_json_append_string(buf, mrg_uri_shown(arena, path));
+    mrg_arena_free(arena);
+}
+
 void mrg_request_append_json(struct mrg_buf *buf, const struct mrg_request *request,
                              mrg_header_filter_fn show, const void *ctx)
 {
     mrg_buf_append_str(buf, "{\"method\":");
     mrg_json_append_string(buf, request->method);
     mrg_buf_append_str(buf, ",\"path\":");
-    mrg_json_append_string(buf, request->path);
+    append_path(buf, request->path);
     append_query(buf, request->query);
     append_headers(buf, request, show, ctx);
     if (request->body.bytes.len > 0)

@@ -47,9 +47,13 @@ const struct mrg_slice *mrg_request_header(const struct mrg_request *request, co
 /*
  * Classifies body bytes (in the arena, NUL behind): JSON when the content type says json or is missing and
  * the bytes are valid JSON; text when UTF-8 without NULs; else binary. A body that is said to be JSON and is
- * not is TEXT: services answer such bodies too. No bytes are no body.
+ * not is TEXT: services answer such bodies too; and so is one that is nested deeper than MRG_MAX_BODY_DEPTH.
+ * No bytes are no body.
  */
 struct mrg_body mrg_body_classify(struct mrg_slice bytes, const struct mrg_slice *content_type);
+
+/* Whether a checked JSON text is nested deeper than MRG_MAX_BODY_DEPTH. */
+bool mrg_body_is_too_deep(struct mrg_slice json);
 
 /*
  * What may stand in a head, in a request's and in a reply's (RFC 9110 section 5.6.2 and 5.5): the table holds
@@ -64,10 +68,17 @@ bool mrg_has_control(struct mrg_slice text);
 bool mrg_type_is_json(struct mrg_slice content_type);
 
 /*
+ * A header value as it is shown: itself when it is UTF-8; else in *arena (made when needed), a blank, which no
+ * value begins with, then the value with \xE9 for each byte that is not UTF-8 and \\ for a backslash.
+ */
+struct mrg_slice mrg_header_shown(struct mrg_arena **arena, struct mrg_slice value);
+
+/*
  * Appends the normal form as one JSON object, keys in a fixed order:
  *   {"method":…,"path":…,"query":{…},"headers":{…},"body":…}
  * query and headers only when there are any: values are strings, arrays of strings for repeated keys; a
- * query's are decoded (core/query.h). A JSON body is its own text, minified; text is "body_text", bytes are
+ * query's are decoded (core/query.h). Bytes that are not UTF-8 stand as %FF in path and query, and as \xFF in
+ * headers (mrg_header_shown). A JSON body is its own text, minified; text is "body_text", bytes are
  * "body_base64", no body is no member. Headers for which `show` returns false are left out, and so is what
  * the body's form says already (mrg_header_is_implied).
  */

@@ -88,8 +88,19 @@ static struct mrg_record *make_record(struct mrg_exchange *exchange)
     return record;
 }
 
-/* The first failures of a dependency are told; a test run that goes wrong would drown the log in the rest.
- * Of the sentence only what stands before a semicolon: behind it a miss quotes the request. */
+/* How much of a failure's sentence the log gets: no value of a request, which a miss quotes behind the
+ * place of the difference. */
+static int loggable(const char *why)
+{
+    static const char mark[] = "first difference: ";
+    const char *difference = strstr(why, mark);
+    if (!difference)
+        return (int)strlen(why);
+    return (int)(difference - why + (ptrdiff_t)sizeof(mark) - 1) +
+           (int)strcspn(difference + sizeof(mark) - 1, ":");
+}
+
+/* The first failures of a dependency are told; a test run that goes wrong would drown the log in the rest. */
 static void tell_failure(const struct mrg_exchange *exchange, unsigned long long before)
 {
     const struct mrg_request *shown = exchange->shown;
@@ -98,7 +109,7 @@ static void tell_failure(const struct mrg_exchange *exchange, unsigned long long
         return;
     mrg_log(MRG_LOG_WARN, "%s: %.*s %.*s got %d: %.*s%s", exchange->dependency->config->name,
             (int)shown->method.len, shown->method.ptr, (int)(shown->path.len < 200 ? shown->path.len : 200),
-            shown->path.ptr, exchange->reply.status, (int)strcspn(why, ";"), why,
+            shown->path.ptr, exchange->reply.status, loggable(why), why,
             before + 1 == TOLD_FAILURES ? " (further failures are only counted)" : "");
 }
 

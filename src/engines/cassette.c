@@ -282,6 +282,8 @@ static void record_line(struct cassette *cassette, const struct mrg_exchange *ex
     if (!code && writer_of(cassette))
         mrg_cassette_writer_append(writer_of(cassette), cassette->path, mrg_text_ref(text),
                                    cassette->env.stats);
+    if (code)
+        atomic_fetch_add_explicit(&cassette->env.stats->lost, 1, memory_order_relaxed);
     if (code && mrg_cassette_seat_first(cassette->seat, MRG_CASSETTE_NEWS_UNFIT))
         mrg_log(MRG_LOG_WARN, "%s: The reply to %.*s %.*s cannot be recorded: %s", cassette->path,
                 (int)shown_len(exchange->shown->method), exchange->shown->method.ptr,

@@ -74,6 +74,24 @@ enum mrg_err mrg_cassette_make_folder(const char *path, struct mrg_error *err)
     return MRG_ERR_OK;
 }
 
+enum mrg_err mrg_cassette_check_file(int fd, const char *path, struct stat *ret_info, struct mrg_error *err)
+{
+    if (fstat(fd, ret_info) < 0)
+        return failed(path, "cannot be read", err);
+    if (S_ISREG(ret_info->st_mode))
+        return MRG_ERR_OK;
+    const char *what = S_ISDIR(ret_info->st_mode)    ? "a folder"
+                       : S_ISFIFO(ret_info->st_mode) ? "a pipe"
+                       : S_ISSOCK(ret_info->st_mode) ? "a socket"
+                                                     : "a device";
+    return mrg_error_set(err, MRG_ERR_IO, "%s: is %s; expected a file", path, what);
+}
+
+size_t mrg_cassette_mark(struct mrg_slice text)
+{
+    return text.len >= 3 && memcmp(text.ptr, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 /* A new name in a folder is only safe when the folder is synced too. */
 static void sync_folder(const char *path)
 {
@@ -90,7 +108,8 @@ static void sync_folder(const char *path)
 
 static enum mrg_err open_file(struct mrg_cassette_file *file, struct mrg_error *err)
 {
-    const int flags = O_RDWR | O_APPEND | O_CLOEXEC;
+    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+    struct stat info;
     file->fd = open(file->path, flags);
     if (file->fd < 0 && errno == ENOENT) {
         _cleanup_free_ char *folder = mrg_strdup(file->path);
@@ -105,7 +124,12 @@ static enum mrg_err open_file(struct mrg_cassette_file *file, struct mrg_error *
         if (file->fd >= 0)
             sync_folder(file->path);
     }
-    return file->fd < 0 ? failed(file->path, "cannot be opened", err) : MRG_ERR_OK;
+    if (file->fd < 0)
+        return failed(file->path, "cannot be opened", err);
+    enum mrg_err code = mrg_cassette_check_file(file->fd, file->path, &info, err);
+    if (code)
+        close_file(file);
+    return code;
 }
 
 /* Whether the path still leads to the file that is open. */
@@ -175,14 +199,17 @@ static enum mrg_err mend_end(struct mrg_cassette_file *file, off_t *size, bool *
     if (pread(file->fd, rest, len, start) != (ssize_t)len)
         return failed(file->path, "cannot be read", err);
     rest[len] = '\0';
-    if (mrg_json_check((struct mrg_slice){rest, len}, NULL) == MRG_ERR_OK) {
+    size_t mark = start == 0 ? mrg_cassette_mark((struct mrg_slice){rest, len}) : 0;
+    if (mark == len) /* a byte order mark and no line */
+        return MRG_ERR_OK;
+    if (mrg_json_check((struct mrg_slice){rest + mark, len - mark}, NULL) == MRG_ERR_OK) {
         *ret_newline = true;
         return MRG_ERR_OK;
     }
-    if (ftruncate(file->fd, start) < 0)
+    if (ftruncate(file->fd, start + (off_t)mark) < 0)
         return failed(file->path, "the cut last line cannot be taken off", err);
-    *ret_removed = len;
-    *size = start;
+    *ret_removed = len - mark;
+    *size = start + (off_t)mark;
     return MRG_ERR_OK;
 }
 

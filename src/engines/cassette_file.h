@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -28,6 +29,14 @@ const char *mrg_cassette_file_path(const struct mrg_cassette_file *file);
  */
 enum mrg_err mrg_cassette_file_append(struct mrg_cassette_file *file, struct mrg_text *const *lines,
                                       size_t count, size_t *ret_removed, struct mrg_error *err);
+
+/*
+ * Whether what is open is a regular file, and its state; IO with a sentence for anything else. Whoever opens
+ * a cassette does so with O_NONBLOCK, since a pipe would hang.
+ */
+enum mrg_err mrg_cassette_check_file(int fd, const char *path, struct stat *ret_info, struct mrg_error *err);
+/* Bytes of the byte order mark that a file's text begins with: 3 or 0. */
+size_t mrg_cassette_mark(struct mrg_slice text);
 
 /* Makes the folder `path` and those above it that are missing. */
 enum mrg_err mrg_cassette_make_folder(const char *path, struct mrg_error *err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/limits.h"
+#include "engines/cassette_file.h"
 #include "engines/cassette_store.h"
 #include "util/json.h"
 
@@ -28,6 +29,13 @@ static bool is_blank(struct mrg_slice text)
             return false;
     }
     return true;
+}
+
+/* What some editors put before the first line. */
+static struct mrg_slice without_mark(const struct loading *loading, struct mrg_slice text)
+{
+    size_t mark = loading->line == 1 ? mrg_cassette_mark(text) : 0;
+    return (struct mrg_slice){text.ptr + mark, text.len - mark};
 }
 
 static bool is_conflict_mark(struct mrg_slice text)
@@ -67,7 +75,8 @@ static enum mrg_err load_lines(struct loading *loading, struct mrg_buf *buf, str
         size_t len = (size_t)(newline - buf->data) - start;
         *newline = '\0';
         loading->line++;
-        enum mrg_err code = load_line(loading, (struct mrg_slice){buf->data + start, len}, err);
+        struct mrg_slice text = {buf->data + start, len};
+        enum mrg_err code = load_line(loading, without_mark(loading, text), err);
         if (code)
             return code;
         start += len + 1;
@@ -84,6 +93,7 @@ static enum mrg_err load_lines(struct loading *loading, struct mrg_buf *buf, str
 static enum mrg_err load_rest(struct loading *loading, struct mrg_slice rest, struct mrg_error *err)
 {
     loading->line++;
+    rest = without_mark(loading, rest);
     if (is_blank(rest) || mrg_json_check(rest, NULL) == MRG_ERR_OK)
         return load_line(loading, rest, err);
     loading->loaded.cut_line = loading->line;
@@ -140,12 +150,16 @@ enum mrg_err mrg_cassette_store_load(struct mrg_cassette_store *store, const str
     struct loading loading = {.store = store, .match = match, .path = path};
     struct mrg_buf buf;
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return mrg_error_set(err, errno == ENOENT ? MRG_ERR_NOT_FOUND : MRG_ERR_IO, "%s: %s", path,
                              strerror(errno));
-    if (fstat(fd, &info) == 0)
-        loading.loaded.stamp = stamp_of(&info);
+    enum mrg_err plain = mrg_cassette_check_file(fd, path, &info, err);
+    if (plain) {
+        close(fd);
+        return plain;
+    }
+    loading.loaded.stamp = stamp_of(&info);
     mrg_buf_init(&buf, MRG_MAX_CASSETTE_LINE + CHUNK);
     enum mrg_err code = load_descriptor(&loading, fd, &buf, err);
     mrg_buf_done(&buf);

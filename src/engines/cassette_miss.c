@@ -141,19 +141,28 @@ static const struct mrg_cassette_entry *find_best(struct miss *miss, const struc
     return best;
 }
 
+/* `lead` ends before the request's method. */
 static void append_nearest(struct mrg_buf *buf, struct miss *miss, const struct nearest *nearest,
-                           const char *where)
+                           const char *lead)
 {
     struct mrg_buf text;
     mrg_buf_init(&text, SIZE_MAX);
     const struct mrg_cassette_entry *best = find_best(miss, nearest, &text);
     if (best) {
-        mrg_buf_appendf(buf, "; the nearest recorded %s is ", where);
+        mrg_buf_append_str(buf, lead);
         append_target(buf, best->method, best->path);
         mrg_buf_append_str(buf, ", first difference: ");
         mrg_buf_append_slice(buf, mrg_buf_slice(&text));
     }
     mrg_buf_done(&text);
+}
+
+/* 1st, 2nd, 3rd, 4th, 11th, 21st … */
+static const char *ordinal_end(unsigned number)
+{
+    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    unsigned last = number % 10;
+    return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
 }
 
 static void append_why(struct mrg_buf *buf, struct miss *miss, unsigned nth)
@@ -162,20 +171,23 @@ static void append_why(struct mrg_buf *buf, struct miss *miss, unsigned nth)
     mrg_place_text(miss->at, here);
     if (miss->here.same) {
         unsigned times = miss->here.times;
-        mrg_buf_appendf(buf, " when it comes %u times at place %s; it was recorded %u time%s there", nth,
-                        here, times, times == 1 ? "" : "s");
+        mrg_buf_appendf(buf, " when it comes the %u%s time at place %s; it was recorded %u time%s there", nth,
+                        ordinal_end(nth), here, times, times == 1 ? "" : "s");
         return;
     }
     mrg_buf_appendf(buf, " at place %s", here);
-    if (miss->here.count > 0) {
-        append_nearest(buf, miss, &miss->here, "there");
-    } else if (miss->elsewhere.same) {
+    if (miss->elsewhere.same) {
         mrg_place_text(miss->elsewhere.same->at, there);
-        mrg_buf_appendf(
-            buf, ", but at place %s: other requests that change state came before it when it was recorded",
-            there);
+        mrg_buf_appendf(buf,
+                        "; this request is recorded after other requests that change state, or in another "
+                        "scenario, at place %s; was the session reset before the test (POST "
+                        "/__mock__/reset)?",
+                        there);
+        append_nearest(buf, miss, &miss->here, " The nearest recorded at the present place is ");
+    } else if (miss->here.count > 0) {
+        append_nearest(buf, miss, &miss->here, "; the nearest recorded there is ");
     } else {
-        append_nearest(buf, miss, &miss->elsewhere, "elsewhere");
+        append_nearest(buf, miss, &miss->elsewhere, "; the nearest recorded elsewhere is ");
     }
 }
 
@@ -196,5 +208,7 @@ void mrg_cassette_miss(struct mrg_buf *buf, struct mrg_cassette_store *store, co
         release(&miss.elsewhere);
         mrg_match_differ_free(miss.differ);
     }
-    mrg_buf_append_str(buf, "; record it with --mode auto");
+    bool asked = buf->len > 0 && buf->data[buf->len - 1] == '?';
+    mrg_buf_append_str(buf,
+                       asked ? " If it was, record it with --mode auto" : "; record it with --mode auto");
 }

@@ -79,6 +79,18 @@ static struct mrg_slice inside_fence(struct mrg_slice text)
     return trim(rest);
 }
 
+/* Whether an array's bracket is next to the braces: of a list no object may be picked. */
+static bool in_brackets(struct mrg_slice text, const char *first, const char *last)
+{
+    const char *end = text.ptr + text.len;
+    while (first > text.ptr && is_space(first[-1]))
+        first--;
+    do
+        last++;
+    while (last < end && is_space(*last));
+    return (first > text.ptr && first[-1] == '[') || (last < end && *last == ']');
+}
+
 static struct mrg_slice between_braces(struct mrg_slice text)
 {
     const char *first = text.len > 0 ? memchr(text.ptr, '{', text.len) : NULL;
@@ -100,6 +112,12 @@ bool mrg_llm_text_object(struct mrg_slice text, struct mrg_slice *ret_json, stru
         return false;
     }
     const struct mrg_slice candidates[] = {text, inside_fence(text), between_braces(text)};
+    struct mrg_slice braces = candidates[2];
+    if (braces.len > 0 && !is_object(candidates[0]) && !is_object(candidates[1]) && is_object(braces) &&
+        in_brackets(text, braces.ptr, braces.ptr + braces.len - 1)) {
+        mrg_error_set(err, MRG_ERR_INVALID, "the answer is an array; expected one JSON object");
+        return false;
+    }
     for (size_t i = 0; i < MRG_ARRAY_LEN(candidates); i++) {
         if (is_object(candidates[i])) {
             *ret_json = candidates[i];

@@ -64,10 +64,18 @@ void mrg_llm_append_content(struct mrg_buf *buf, struct json_object *content)
     }
 }
 
+/* It goes into files and, as a model's name, onto terminals: without control characters (C0, DEL, C1). */
 static char *name_of(struct json_object *root, const char *key)
 {
-    struct mrg_slice name = mrg_slice_of(mrg_llm_string(root, key));
-    return mrg_strndup(name.ptr, mrg_utf8_cut(name, MAX_NAME));
+    struct mrg_slice text = mrg_slice_of(mrg_llm_string(root, key));
+    char *name = mrg_strndup(text.ptr, mrg_utf8_cut(text, MAX_NAME));
+    for (unsigned char *p = (unsigned char *)name; *p; p++) {
+        if (*p < 0x20 || *p == 0x7F)
+            *p = '?';
+        else if (p[0] == 0xC2 && p[1] < 0xA0)
+            p[0] = p[1] = '?';
+    }
+    return name;
 }
 
 enum mrg_err mrg_llm_reply_read(const struct mrg_llm_wire_ops *wire, struct mrg_slice body,

@@ -28,8 +28,8 @@ struct mrg_llm_body {
 /* What a reply says. */
 struct mrg_llm_reply {
     struct mrg_buf text;
-    char *id;           /* "" when there is none */
-    char *model;        /* "" when there is none */
+    char *id;           /* "" when there is none; at most 200 bytes, control characters replaced */
+    char *model;        /* the same */
     bool cut;           /* ended by length */
     char *withheld;     /* NULL; or why there is no reply: content_filter, refusal … */
     uint64_t tokens_in; /* cached ones included; 0 when it does not say */

@@ -379,11 +379,8 @@ static void test_odd_requests_come_back(void **state)
     }
 }
 
-/*
- * A body nested as deep as is allowed is too deep for the line around it: it is not recorded, and the file
- * stays readable.
- */
-static void test_what_cannot_be_read_back_is_not_recorded(void **state)
+/* A request body that is too deep for the line around it is a text there. */
+static void test_deep_bodies_are_recorded(void **state)
 {
     struct world *world = *state;
     char deep[201];
@@ -391,13 +388,68 @@ static void test_what_cannot_be_read_back_is_not_recorded(void **state)
     memset(deep + 100, ']', 100);
     deep[200] = '\0';
     start(world, MRG_CASSETTE_AUTO);
-    assert_int_equal(ask(world, "POST /x", NULL, deep, 1)->shown->body.kind, MRG_BODY_JSON);
+    ask(world, "POST /x", NULL, deep, 1);
     answered(world, "llm", "{\"status\":200}");
+    start(world, MRG_CASSETTE_REPLAY);
+    struct mrg_exchange *exchange = ask(world, "POST /x", NULL, deep, 1);
+    assert_int_equal(mrg_engine_cassette.answer(world->engine, exchange), MRG_ANSWERED);
+}
+
+/* A text whose escapes make the line too long: it is not recorded, told and counted, and the file stays readable. */
+static void test_what_cannot_be_recorded_is_lost(void **state)
+{
+    struct world *world = *state;
+    size_t len = 4u << 20;
+    struct mrg_buf reply;
+    mrg_buf_init(&reply, SIZE_MAX);
+    mrg_buf_append_str(&reply, "{\"status\":200,\"body_text\":\"");
+    for (size_t i = 0; i < len; i++)
+        mrg_buf_append_str(&reply, "\\u0001");
+    mrg_buf_append_str(&reply, "\"}");
+    start(world, MRG_CASSETTE_AUTO);
+    record(world, "GET /x", 1, reply.data);
     record(world, "GET /y", 1, "{\"status\":200}");
     assert_int_equal(mrg_cassette_writer_flush(world->services.writer, 60000), true);
     assert_int_equal(atomic_load(&world->stats.recorded), 1);
+    assert_int_equal(atomic_load(&world->stats.lost), 1);
     start(world, MRG_CASSETTE_REPLAY);
     assert_answer(world, "GET /y", 1, "{\"status\":200}");
+    mrg_buf_done(&reply);
+}
+
+/* A body of some size is held once, however many callers take it. */
+static void assert_shared(struct world *world, const char *line, const char *reply)
+{
+    start(world, MRG_CASSETTE_AUTO);
+    record(world, line, 1, reply);
+    struct mrg_arena *kept = world->help.arena;
+    const char *first = NULL;
+    for (int i = 0; i < 100; i++) {
+        struct mrg_arena *arena = world->help.arena = mrg_arena_new(0);
+        struct mrg_exchange *exchange = ask(world, line, NULL, NULL, 1);
+        size_t before = mrg_arena_size(arena);
+        assert_int_equal(mrg_engine_cassette.answer(world->engine, exchange), MRG_ANSWERED);
+        assert_int_equal(mrg_arena_size(arena), before);
+        assert_true(exchange->reply.body.bytes.len >= 1u << 20);
+        assert_true(!first || first == exchange->reply.body.bytes.ptr);
+        assert_true(exchange->reply.body.bytes.ptr > exchange->reply_text->data);
+        first = exchange->reply.body.bytes.ptr;
+        mrg_arena_free(arena);
+    }
+    world->help.arena = kept;
+}
+
+static void test_replies_are_not_copied(void **state)
+{
+    struct world *world = *state;
+    size_t len = 1u << 20;
+    char *large = mrg_zalloc(len + 1);
+    memset(large, 'x', len);
+    assert_shared(world, "GET /json",
+                  mrg_arena_printf(world->help.arena, "{\"status\":200,\"body\":\"%s\"}", large));
+    assert_shared(world, "GET /text",
+                  mrg_arena_printf(world->help.arena, "{\"status\":200,\"body_text\":\"%s\"}", large));
+    free(large);
 }
 
 static void test_cut_file_goes_on(void **state)
@@ -458,7 +510,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stale_is_refreshed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines_by_hand_are_never_stale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_odd_requests_come_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be_read_back_is_not_recorded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_deep_bodies_are_recorded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_recorded_is_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_replies_are_not_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cut_file_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_create_refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_a_writer, set_up, tear_down),

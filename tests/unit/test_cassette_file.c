@@ -104,6 +104,43 @@ static void test_ends_are_mended(void **state)
     mrg_cassette_file_free(file);
 }
 
+#define MARK "\xEF\xBB\xBF"
+
+static void test_byte_order_mark_stays(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        size_t removed;
+    } all[] = {
+        {MARK, MARK "{}\n", 0},
+        {MARK "{\"a\":1}", MARK "{\"a\":1}\n{}\n", 0},
+        {MARK "{\"a\":1}\n", MARK "{\"a\":1}\n{}\n", 0},
+        {MARK "{\"a", MARK "{}\n", 3},
+    };
+    struct help *help = *state;
+    for (size_t i = 0; i < MRG_ARRAY_LEN(all); i++) {
+        struct mrg_cassette_file *file = mrg_cassette_file_new(help->path);
+        help_write(help->path, all[i].before, strlen(all[i].before));
+        append(file, "{}", all[i].removed);
+        assert_file(help, all[i].after);
+        mrg_cassette_file_free(file);
+    }
+}
+
+static void test_only_files_are_written(void **state)
+{
+    struct help *help = *state;
+    struct mrg_text *line = mrg_text_new("{}", 2);
+    struct mrg_error err;
+    size_t removed;
+    assert_int_equal(mkfifo(help->path, 0600), 0);
+    struct mrg_cassette_file *file = mrg_cassette_file_new(help->path);
+    assert_int_equal(mrg_cassette_file_append(file, &line, 1, &removed, &err), MRG_ERR_IO);
+    assert_non_null(strstr(err.message, "is a pipe; expected a file"));
+    mrg_cassette_file_free(file);
+    mrg_text_unref(line);
+}
+
 /* Cut at any byte, appending afterwards gives a file that loads, with every whole line in it. */
 static void test_append_after_cut_anywhere(void **state)
 {
@@ -298,6 +335,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_append, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_folders_are_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ends_are_mended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_byte_order_mark_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_only_files_are_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_append_after_cut_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cut_end_longer_than_one_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replaced_file_is_found, set_up, tear_down),

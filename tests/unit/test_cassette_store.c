@@ -270,8 +270,48 @@ static void test_load_limits(void **state)
     unlink(help->path);
     assert_int_equal(mrg_cassette_store_load(store, help->match, help->path, &loaded, &err),
                      MRG_ERR_NOT_FOUND);
-    assert_int_equal(mrg_cassette_store_load(store, help->match, help->dir, &loaded, &err), MRG_ERR_IO);
     mrg_cassette_store_free(store);
+}
+
+/* None of these may hang, or be read to an end that never comes. */
+static void test_load_only_files(void **state)
+{
+    struct help *help = *state;
+    const struct {
+        const char *path, *sentence;
+    } all[] = {{help->dir, ": is a folder; expected a file"},
+               {help->path, ": is a pipe; expected a file"},
+               {"/dev/zero", "/dev/zero: is a device; expected a file"}};
+    struct mrg_cassette_store *store = help_store(help);
+    struct mrg_cassette_loaded loaded;
+    assert_int_equal(mkfifo(help->path, 0600), 0);
+    for (size_t i = 0; i < MRG_ARRAY_LEN(all); i++) {
+        struct mrg_error err;
+        assert_int_equal(mrg_cassette_store_load(store, help->match, all[i].path, &loaded, &err), MRG_ERR_IO);
+        assert_non_null(strstr(err.message, all[i].sentence));
+    }
+    mrg_cassette_store_free(store);
+}
+
+static void test_load_byte_order_mark(void **state)
+{
+    struct help *help = *state;
+    static const char *const ends[] = {"\n", ""};
+    for (size_t i = 0; i < MRG_ARRAY_LEN(ends); i++) {
+        struct mrg_cassette_store *store = help_store(help);
+        struct mrg_cassette_loaded loaded;
+        struct mrg_error err;
+        const char *text = mrg_arena_printf(help->arena, "\xEF\xBB\xBF%s%s", help_line(help, 1), ends[i]);
+        help_write(help->path, text, strlen(text));
+        if (mrg_cassette_store_load(store, help->match, help->path, &loaded, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(loaded.lines, 1);
+        assert_int_equal(loaded.cut_line, 0);
+        mrg_cassette_store_free(store);
+    }
+    const char *text =
+        mrg_arena_printf(help->arena, "%s\n\xEF\xBB\xBF%s\n", help_line(help, 1), help_line(help, 2));
+    assert_load_error(help, text, strlen(text), ":2:1: expected a value");
 }
 
 /* ---- misses ---- */
@@ -300,9 +340,10 @@ static void test_miss_sentences(void **state)
                 "nothing is recorded for GET /x; FILE holds nothing; record it with --mode auto");
     put_ok(store, help, AT("aa", "POST", "/items/1", "{\"q\":1}"));
     assert_miss(help, store, "POST /items/1", "{\"q\":1}", 1,
-                "nothing is recorded for POST /items/1 at place 00000000000000bb, but at place "
-                "00000000000000aa: other requests that "
-                "change state came before it when it was recorded; record it with --mode auto");
+                "nothing is recorded for POST /items/1 at place 00000000000000bb; this request is recorded "
+                "after other requests that change state, or in another scenario, at place 00000000000000aa; "
+                "was the session reset before the test (POST /__mock__/reset)? If it was, record it with "
+                "--mode auto");
     assert_miss(help, store, "POST /items/1", "{\"q\":2}", 1,
                 "nothing is recorded for POST /items/1 at place 00000000000000bb; the nearest recorded "
                 "elsewhere is POST /items/1, first "
@@ -314,9 +355,18 @@ static void test_miss_sentences(void **state)
                 "is POST /items/1, first "
                 "difference: body.$.q: 2 here, 3 recorded; record it with --mode auto");
     assert_miss(help, store, "POST /items/1", "{\"q\":3}", 2,
-                "nothing is recorded for POST /items/1 when it comes 2 times at place 00000000000000bb; it "
-                "was recorded 1 time there; "
-                "record it with --mode auto");
+                "nothing is recorded for POST /items/1 when it comes the 2nd time at place 00000000000000bb; "
+                "it was recorded 1 time there; record it with --mode auto");
+    assert_miss(help, store, "POST /items/1", "{\"q\":3}", 11,
+                "nothing is recorded for POST /items/1 when it comes the 11th time at place "
+                "00000000000000bb; it was recorded 1 time there; record it with --mode auto");
+    /* Another request at this place is nearer than it seems: the very same one comes first. */
+    assert_miss(help, store, "POST /items/1", "{\"q\":1}", 1,
+                "nothing is recorded for POST /items/1 at place 00000000000000bb; this request is recorded "
+                "after other requests that change state, or in another scenario, at place 00000000000000aa; "
+                "was the session reset before the test (POST /__mock__/reset)? The nearest recorded at the "
+                "present place is POST /items/1, first difference: body.$.q: 1 here, 3 recorded; record it "
+                "with --mode auto");
     mrg_cassette_store_free(store);
 }
 
@@ -464,6 +514,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_only_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_byte_order_mark, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_miss_sentences, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_miss_finds_the_nearest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_miss_is_bounded, set_up, tear_down),

@@ -325,7 +325,8 @@ static void test_summary(void **state)
         "  control   http://127.0.0.1:8088, token from CONTROL_TOKEN\n",
         "\ninventory\n  address   http://127.0.0.1:8001\n            http://127.0.0.1:8080/inventory\n",
         "  engines   cassette, then llm\n",
-        "  sends     evidence, and requests with redacted placeholders, to http://127.0.0.1:8100/v1\n",
+        "  sends     evidence, and requests with redacted placeholders, to http://127.0.0.1:8100/v1; "
+        "requests also into the cassette\n",
         "  key       from MIRAGE_OWN_KEY, which is not set: nothing can be asked before it is\n",
         "  key       from MIRAGE_OWN_KEY\n",
         "  key       none is sent\n",

@@ -114,7 +114,7 @@ static void test_example_in_full_loads(void **state)
         line += len + 1;
     }
     assert_true(keys > 30);
-    char *const environ_list[] = {"MIRAGE_TOKEN=t", NULL};
+    char *const environ_list[] = {"CONTROL_TOKEN=t", NULL};
     char *errors = NULL;
     struct mrg_config *config = parse_with(full.data, environ_list, NULL, 0, &errors);
     if (errors)

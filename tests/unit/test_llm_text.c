@@ -42,6 +42,7 @@ static void an_object_alone_or_wrapped(void **state)
     expect_object("Here is the reply:\n```json\n" OBJECT "\n```\nIt fits the source.", OBJECT);
     expect_object("The reply is " OBJECT ".", OBJECT);
     expect_object("{}", "{}");
+    expect_object("As in [1]: " OBJECT " [source]", OBJECT);
 }
 
 static void fences_and_braces_within_the_object(void **state)
@@ -71,6 +72,11 @@ static void what_is_no_object(void **state)
     expect_none("{\"status\":200,}",
                 "the answer is not valid JSON: line 1, column 15: expected a key in double quotes");
     expect_none("\"a { in a string\"", "the answer is a JSON value but no object; expected an object");
+    expect_none("[" OBJECT "]", "the answer is an array; expected one JSON object");
+    expect_none("```json\n[\n  " OBJECT "\n]\n```", "the answer is an array; expected one JSON object");
+    expect_none("The replies are [ " OBJECT " ].", "the answer is an array; expected one JSON object");
+    expect_none("First " OBJECT " and then " OBJECT,
+                "the answer is not valid JSON: line 1, column 35: expected nothing after the value");
     expect_none("\"} {\"", "the answer is a JSON value but no object; expected an object");
 }
 

@@ -255,6 +255,37 @@ static void openai_reply(void **state)
     mrg_llm_reply_done(&reply);
 }
 
+static void expect_names(const struct mrg_llm_wire_ops *wire, const char *body, const char *expected)
+{
+    struct mrg_llm_reply reply;
+    struct mrg_error err;
+    if (mrg_llm_reply_read(wire, mrg_slice_of(body), &reply, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(reply.id, expected);
+    assert_string_equal(reply.model, expected);
+    mrg_llm_reply_done(&reply);
+}
+
+static void names_are_short_and_without_controls(void **state)
+{
+    (void)state;
+    char x[400] = {0};
+    memset(x, 'x', 199);
+    struct mrg_buf body;
+    mrg_buf_init(&body, SIZE_MAX);
+    mrg_buf_appendf(&body,
+                    "{\"id\":\"%s\xC3\xA9yy\",\"model\":\"%s\xC3\xA9yy\",\"content\":[{\"type\":\"text\","
+                    "\"text\":\"{}\"}]}",
+                    x, x);
+    expect_names(&mrg_llm_anthropic, body.data, x);
+    mrg_buf_done(&body);
+    expect_names(&mrg_llm_openai,
+                 "{\"id\":\"a\\n\\u001b[31m\\u007f\\u009b\xC3\xA9\",\"model\":\"a\\n\\u001b["
+                 "31m\\u007f\\u009b\xC3\xA9\","
+                 "\"choices\":[{\"message\":{\"content\":\"{}\"}}]}",
+                 "a??[31m???\xC3\xA9");
+}
+
 static void openai_content_in_parts_null_and_cut(void **state)
 {
     (void)state;
@@ -471,6 +502,7 @@ int main(void)
         cmocka_unit_test(paths_follow_the_base_url),
         cmocka_unit_test(a_head_is_shared_and_hashes_the_conversation),
         cmocka_unit_test(openai_reply),
+        cmocka_unit_test(names_are_short_and_without_controls),
         cmocka_unit_test(openai_content_in_parts_null_and_cut),
         cmocka_unit_test(openai_withheld),
         cmocka_unit_test(anthropic_reply),

@@ -255,6 +255,8 @@ static void test_key_survives_normal_form(void **state)
         {"PUT /x", "content-type: image/png\nx-b3-id: 1\nx-trace-y: 1", "\x89PNG\xff"},
         {"PUT /x", "content-type: multipart/mixed; boundary=\"q\"", "--q\r\n\xff--q--"},
         {"DELETE /x?ts=1&token=a%20b", "authorization: Bearer x", "[]"},
+        {"GET /\xff%FF?\xff=a%20\xfe&b=\xff%25", "x: a\\x\xE9\nx: \\xFF\ny: \xff", NULL},
+        {"POST /x", "content-type: multipart/mixed; boundary=\xff", "--\xff\r\n\r\n--\xff--"},
     };
     struct world *w = *state;
     for (size_t i = 0; i < MRG_ARRAY_LEN(all); i++) {
@@ -262,6 +264,28 @@ static void test_key_survives_normal_form(void **state)
         assert_round(w, w->plain, &request);
         assert_round(w, w->full, mrg_match_redact(w->full, w->arena, &request));
     }
+}
+
+/* Bytes that are not UTF-8 count as what they are. */
+static void test_key_tells_bytes_apart(void **state)
+{
+    static const struct one all[] = {
+        {"GET /\xff", NULL, NULL},          {"GET /\xfe", NULL, NULL},
+        {"GET /\xEF\xBF\xBD", NULL, NULL},  {"GET /\xC3\x28", NULL, NULL},
+        {"GET /?a=\xff", NULL, NULL},       {"GET /?a=\xfe", NULL, NULL},
+        {"GET /?\xff=a", NULL, NULL},       {"GET /?\xfe=a", NULL, NULL},
+        {"GET /", "x: \xE9", NULL},         {"GET /", "x: \xE8", NULL},
+        {"GET /", "x: \xEF\xBF\xBD", NULL}, {"GET /", "x: \\xE9", NULL},
+        {"GET /", "x: \xE9\\xE9", NULL},    {"GET /", "x: \xE9\xE9", NULL},
+        {"GET /", "x: \\xE9\xE9", NULL},    {"GET /", "x: \\\\xE9\xE9", NULL},
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < MRG_ARRAY_LEN(all); i++) {
+        for (size_t j = 0; j < MRG_ARRAY_LEN(all); j++)
+            compare(w, w->plain, all[i], all[j], i == j);
+    }
+    compare(w, w->plain, (struct one){"GET /\xff?a=\xff", NULL, NULL},
+            (struct one){"GET /%FF?a=%FF", NULL, NULL}, true);
 }
 
 /*
@@ -577,6 +601,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ignore_whole_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_multipart_boundary, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_key_survives_normal_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_key_tells_bytes_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_key_is_frozen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_diff_sentences, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_distance_orders, set_up, tear_down),

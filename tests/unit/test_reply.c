@@ -79,11 +79,14 @@ static void test_later_members_are_dropped(void **state)
     struct mrg_reply reply =
         parse(*state, "{\"status\":409,\"grpc_status\":\"ABORTED\",\"grpc_message\":\"x\",\"grpc_details\":"
                       "[{\"@type\":\"t\"}],\"trailers\":{\"a\":\"b\"},\"messages\":[1],\"state\":{\"n\":1},"
-                      "\"unsure\":null,\"headers\":null}");
+                      "\"unsure\":null,\"headers\":null,\"body\":{}}");
     assert_int_equal(reply.status, 409);
     assert_int_equal(reply.header_count, 0);
     assert_int_equal(reply.unsure.len, 0);
-    parse(*state, "{\"status\":200,\"grpc_status\":10,\"state\":null}");
+    parse(*state, "{\"status\":200,\"grpc_status\":10,\"state\":null,\"body_text\":\"\"}");
+    parse(*state, "{\"status\":204,\"grpc_status\":0}");
+    parse(*state, "{\"status\":200,\"messages\":null,\"grpc_message\":null}");
+    parse(*state, "{\"unsure\":\"why\",\"messages\":[]}");
 }
 
 static void test_unsure(void **state)
@@ -143,6 +146,12 @@ static void test_refusals(void **state)
                    "\"grpc_details\" is [{}]; expected an array of objects with \"@type\"");
     assert_refused("{\"status\":200,\"state\":[]}", "\"state\" is []; expected an object");
     assert_refused("{\"status\":200,\"messages\":{}}", "\"messages\" is {}");
+    assert_refused("{\"status\":200,\"messages\":[{}]}",
+                   "\"messages\" has no meaning here; expected \"body\"");
+    assert_refused("{\"status\":204,\"grpc_status\":0,\"messages\":[]}", "\"messages\" has no meaning here");
+    assert_refused("{\"status\":200,\"grpc_message\":\"x\"}",
+                   "\"grpc_message\" has no meaning here; expected \"body\"");
+    assert_refused("{\"status\":200,\"trailers\":{}}", "\"trailers\" has no meaning here");
 }
 
 static void test_too_many_headers(void **state)
@@ -161,6 +170,40 @@ static void test_too_many_headers(void **state)
     mrg_buf_append_str(&buf, ",1]}}");
     assert_int_equal(mrg_reply_parse(*state, mrg_buf_slice(&buf), &reply, &err), MRG_ERR_TOO_LARGE);
     mrg_buf_done(&buf);
+}
+
+/* Two values that fit each by itself are more than a connection has room for. */
+static void test_too_large_headers(void **state)
+{
+    struct mrg_reply reply;
+    struct mrg_error err;
+    char *half = mrg_arena_alloc(*state, 4092);
+    memset(half, 'x', 4091);
+    half[4091] = '\0';
+    const char *fits =
+        mrg_arena_printf(*state, "{\"status\":200,\"headers\":{\"a\":[\"%s\",\"%s\"]}}", half, half);
+    const char *more =
+        mrg_arena_printf(*state, "{\"status\":200,\"headers\":{\"a\":[\"%s\",\"%sx\"]}}", half, half);
+    assert_int_equal(mrg_reply_parse(*state, mrg_slice_of(fits), &reply, &err), MRG_ERR_OK);
+    assert_int_equal(mrg_reply_parse(*state, mrg_slice_of(more), &reply, &err), MRG_ERR_TOO_LARGE);
+    assert_string_equal(err.message, "\"headers\" has more than 8192 bytes in all");
+}
+
+/* What is answered can be recorded: a line puts two levels around a body. */
+static void test_deep_bodies(void **state)
+{
+    struct mrg_reply reply;
+    struct mrg_error err;
+    for (int depth = 97; depth <= 99; depth++) {
+        char open[100] = {0}, close[100] = {0};
+        memset(open, '[', (size_t)depth);
+        memset(close, ']', (size_t)depth);
+        const char *text = mrg_arena_printf(*state, "{\"status\":200,\"body\":%s%s}", open, close);
+        assert_int_equal(mrg_reply_parse(*state, mrg_slice_of(text), &reply, &err),
+                         depth <= 98 ? MRG_ERR_OK : MRG_ERR_TOO_LARGE);
+    }
+    assert_string_equal(err.message,
+                        "the body is nested too deep; expected at most 98 arrays and objects in each other");
 }
 
 static void assert_round(struct mrg_arena *arena, const char *text, const char *expected)
@@ -246,6 +289,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unsure, set_up, tear_down),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_too_many_headers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_too_large_headers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_deep_bodies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_json_string_beside_text_type, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fail, set_up, tear_down),

@@ -88,6 +88,35 @@ static void test_query_that_is_not_utf8_stays_raw(void **state)
                 "{\"method\":\"GET\",\"path\":\"/x\",\"query\":{\"a\":\"%FF\",\"b\":\"\xC3\xA9\"}}");
 }
 
+static void test_bytes_that_are_not_utf8_are_shown(void **state)
+{
+    struct mrg_arena *arena = *state;
+    struct mrg_request request =
+        sample(arena, "GET /caf\xE9/\xC3\xA9?\xff=\xfe+1&b=\xC3\xA9", "x: caf\xE9 \\n\ny: \\xE9", NULL);
+    assert_form(
+        arena, &request,
+        "{\"method\":\"GET\",\"path\":\"/caf%E9/\xC3\xA9\",\"query\":{\"%FF\":\"%FE+1\",\"b\":\"\xC3\xA9\"},"
+        "\"headers\":{\"x\":\" caf\\\\xE9 \\\\\\\\n\",\"y\":\"\\\\xE9\"}}");
+}
+
+/* A line of a cassette puts two levels around a body. */
+static void test_deep_bodies_are_text(void **state)
+{
+    struct mrg_arena *arena = *state;
+    for (size_t depth = 97; depth <= 100; depth++) {
+        char *deep = mrg_arena_zalloc(arena, 8 * depth + 1);
+        for (size_t i = 0; i < depth; i++)
+            memcpy(deep + 5 * i, i + 1 < depth ? "{\"]\":" : "[\"\\\"[", 5);
+        memset(deep + 5 * depth, '}', depth);
+        memcpy(deep + 5 * depth, "\"]", 2);
+        memset(deep + 5 * depth + 2, '}', depth - 1);
+        deep[5 * depth + 2 + depth - 1] = '\0';
+        struct mrg_slice bytes = mrg_slice_of(deep);
+        assert_int_equal(mrg_json_check(bytes, NULL), MRG_ERR_OK);
+        assert_int_equal(mrg_body_classify(bytes, NULL).kind, depth <= 98 ? MRG_BODY_JSON : MRG_BODY_TEXT);
+    }
+}
+
 static void assert_implied(struct mrg_arena *arena, const char *header, const char *body, bool implied)
 {
     struct mrg_request request = sample(arena, "POST /x", header, body);
@@ -290,6 +319,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_classify, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_normal_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_query_that_is_not_utf8_stays_raw, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bytes_that_are_not_utf8_are_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_deep_bodies_are_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_implied_headers, set_up, tear_down),
         cmocka_unit_test(test_noise),
         cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),

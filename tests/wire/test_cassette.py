@@ -124,7 +124,7 @@ class Modes(Shelf):
         self.assertEqual([1, 2, 3], [line["nth"] for line in self.lines()])
         replies = self.run_one(same, same, same, same, mode="replay")
         self.assertEqual([1, 2, 3], [value(r)["n"] for r in replies[:3]])
-        self.assertError(replies[3], 500, "4 times at place .*recorded 3 times")
+        self.assertError(replies[3], 500, "the 4th time at place .*recorded 3 times")
 
     def test_strict(self):
         self.run_one(A)

@@ -92,7 +92,8 @@ class Node(Case):
                                                              c.enqueue(new TextEncoder().encode('ts')); c.close(); }});
                 await note(await fetch(base + '/stream', {method: 'PUT', body: stream, duplex: 'half'}));
                 await note(await fetch(base + '/cookies', {method: 'HEAD'}));
-                out.push((await fetch(base + '/cookies')).headers.getSetCookie());
+                const cookies = (await fetch(base + '/cookies')).headers;
+                out.push(cookies.getSetCookie ? cookies.getSetCookie() : cookies.get('set-cookie').split(', '));
                 const png = await (await fetch(base + '/png')).arrayBuffer();
                 out.push(Buffer.from(png).toString('base64'));
                 out.push((await Promise.all([1, 2, 3, 4, 5].map(async i => (await fetch(base + '/all/' + i)).status))));
