@@ -351,6 +351,31 @@ class Redact(Shelf):
              [("Content-Type", "application/x-www-form-urlencoded")])
         self.assertNotIn(b"secret", self.p.calls[-1].raw)
         self.assertIn("user=u", self.p.calls[-1].last)
+        part = '--XX\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+        for kind, body in (("text/plain", '{"password":"hunter2-secret"}'),
+                           ("application/json", '{"password":"hunter2-secret"'),
+                           ("application/json", '{"password":"a","password":"hunter2-secret"}'),
+                           ("application/json", '\ufeff{"password":"hunter2-secret"}'),
+                           ("application/json", '{"a":"{\\"password\\":\\"hunter2-secret\\"}"}'),
+                           ("application/x-www-form-urlencoded", '{"password":"hunter2-secret"}'),
+                           ("multipart/form-data; boundary=XX", part % ("u", "u") + part % ("password", "hunter2-secret"))):
+            post(m.url() + "/other", body.encode(), [("Content-Type", kind)])
+            self.assertNotIn(b"secret", self.p.calls[-1].raw)
+            self.assertIn("[redacted ", self.p.calls[-1].last)
+        until(lambda: metric(m, "mirage_cassette_recorded_total") == 8, "all are recorded")
+        self.assertNotIn("secret", pathlib.Path(self.folder, "cassettes/inventory.jsonl").read_text())
+
+    def test_with_a_key(self):
+        dep = self.DEP + "\nredact_key_env: MIRAGE_REDACT_KEY"
+        words = []
+        for key in ("k1", "k2", None):
+            m = self.start(dep=dep, mode="record", env={"MIRAGE_REDACT_KEY": key} if key else {})
+            method, path, body, fields = self.ask()
+            http(method, m.url() + path, body, fields)
+            m.close()
+            words.append(json.loads(self.p.calls[-1].last)["body"]["password"])
+            self.assertEqual(key is None, "MIRAGE_REDACT_KEY" in m.last_stderr)
+        self.assertEqual(3, len(set(words)))
 
 
 class Writing(Shelf):

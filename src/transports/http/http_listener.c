@@ -2,11 +2,13 @@
 #include "transports/http/http_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "util/log.h"
@@ -226,19 +228,39 @@ enum mrg_err http_listener_start(struct http_listener *listener, const char *add
     return MRG_ERR_OK;
 }
 
+/* A socket that can be accepted from and to which nobody can connect: of a name that the kernel makes up.
+ * -1: none. */
+static int silent_socket(void)
+{
+    const struct sockaddr_un nameless = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&nameless, sizeof(nameless.sun_family)) == 0 &&
+        listen(fd, 1) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/*
+ * Callers are refused from now on, and the address may be used again. The library's own way,
+ * MHD_quiesce_daemon, takes the socket out of the daemon's epoll set at the same time as the daemon's threads
+ * do, and whoever comes second ends the process. So the descriptor stays, and another socket takes its place
+ * behind it.
+ */
 void http_listener_hush(struct http_listener *listener)
 {
     if (atomic_exchange(&listener->closing, true))
         return;
-    MHD_quiesce_daemon(listener->daemon);
-    /* Callers are refused from now on, and the address may be used again. The descriptor stays open until
-     * the daemon's threads have ended: one of them may be about to accept from it. */
-    shutdown(listener->fd, SHUT_RDWR);
+    int silent = silent_socket();
+    if (silent < 0 || dup3(silent, listener->fd, O_CLOEXEC) < 0)
+        shutdown(listener->fd, SHUT_RDWR); /* the daemon's threads will be busy with it until they end */
+    if (silent >= 0)
+        close(silent);
 }
 
 void http_listener_stop(struct http_listener *listener)
 {
-    MHD_stop_daemon(listener->daemon);
-    close(listener->fd); /* a hushed daemon has left it to us */
+    MHD_stop_daemon(listener->daemon); /* which closes the socket */
     listener->daemon = NULL;
 }
