@@ -29,8 +29,9 @@ run release build wire_load_2000 wire_llm_client
 run valgrind build --suite valgrind
 run demo build --suite demo
 run fuzz build-fuzz --suite fuzz
+run tidy build-fuzz --suite tidy
 results=(build-asan/meson-logs/asan build-tsan/meson-logs/tsan build/meson-logs/release build/meson-logs/valgrind
-  build/meson-logs/demo build-fuzz/meson-logs/fuzz)
+  build/meson-logs/demo build-fuzz/meson-logs/fuzz build-fuzz/meson-logs/tidy)
 if [ "$long" = yes ]; then
   run long build --suite long
   run long-asan build-asan --suite long

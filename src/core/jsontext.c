@@ -68,7 +68,7 @@ struct mrg_slice mrg_jsontext_minified(struct mrg_arena *arena, struct mrg_slice
 static enum mrg_err one_pair(struct mrg_arena *arena, const char *what, struct mrg_slice name,
                              struct mrg_slice raw, mrg_jsontext_pair_fn fn, void *ctx, struct mrg_error *err)
 {
-    struct mrg_slice value;
+    struct mrg_slice value = {NULL, 0};
     enum mrg_err code = read_scalar(arena, what, raw, &value, err);
     return code ? code : fn(ctx, name, value, err);
 }

@@ -151,6 +151,7 @@ static const struct mrg_query_pair *find_pair(const struct pairs *pairs, const s
         return found ? *found : NULL;
     }
     for (size_t i = 0; i < pairs->count; i++) {
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without items the count is 0
         if (pairs->items[i].index == like->index && mrg_slice_eq(pairs->items[i].key, like->key))
             return &pairs->items[i];
     }

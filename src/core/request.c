@@ -194,7 +194,8 @@ bool mrg_header_is_implied(const struct mrg_request *request, const struct mrg_h
     struct mrg_slice rest = header->value;
     struct mrg_slice first;
     if (mrg_slice_eq_str(header->name, "content-type"))
-        return request->body.kind == MRG_BODY_JSON && plain_type(header->value, "application/json");
+        return (request->body.kind == MRG_BODY_JSON || request->body.bytes.len == 0) &&
+               plain_type(header->value, "application/json");
     if (!mrg_slice_eq_str(header->name, "accept") || !next_piece(&rest, ',', &first))
         return false;
     return plain_type(first, "application/json") || (plain_type(first, "*/*") && !rest.ptr);

@@ -203,6 +203,7 @@ size_t mrg_sessions_expire(struct mrg_sessions *sessions, uint64_t idle_ms)
     HASH_ITER (hh, sessions->table, session, next) {
         if (is_default(session) || atomic_load(&session->used_ms) + idle_ms > now)
             continue;
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): uthash's own links
         HASH_DEL(sessions->table, session);
         mrg_session_unref(session);
         dropped++;

@@ -201,8 +201,8 @@ static enum mrg_err entry_of_line(const struct mrg_cassette_store *store, const 
                                   const struct mrg_cassette_line *line, struct mrg_cassette_entry **ret_entry,
                                   struct mrg_error *err)
 {
-    struct mrg_request request;
-    struct mrg_reply reply;
+    struct mrg_request request = {0};
+    struct mrg_reply reply = {0};
     struct mrg_arena *arena = mrg_arena_new(0);
     enum mrg_err code = MRG_ERR_OK;
     if (!mrg_slice_eq_str(line->dep, store->dependency))

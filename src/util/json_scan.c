@@ -166,8 +166,8 @@ static bool scan_word(struct scan *s, const char *word, const char *what)
 /* A key and its colon. */
 static bool scan_key(struct scan *s, const char *what)
 {
-    struct mrg_slice raw;
-    bool escaped;
+    struct mrg_slice raw = {NULL, 0};
+    bool escaped = false;
     if (s->p == s->end || *s->p != '"')
         return expected(s, s->p, what);
     if (!scan_string(s, &raw, &escaped))

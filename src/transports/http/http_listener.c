@@ -92,7 +92,7 @@ static unsigned port_of(int fd)
 
 static enum mrg_err open_socket(const char *text, int *ret_fd, char **ret_address, struct mrg_error *err)
 {
-    struct address address;
+    struct address address = {0};
     enum mrg_err code = parse(text, &address, err);
     if (code != MRG_ERR_OK)
         return code;
