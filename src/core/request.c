@@ -189,12 +189,18 @@ static bool plain_type(struct mrg_slice range, const char *type)
     return true;
 }
 
+static bool is_plain_read(const struct mrg_request *request)
+{
+    return request->body.bytes.len == 0 &&
+           (mrg_slice_eq_str(request->method, "GET") || mrg_slice_eq_str(request->method, "HEAD"));
+}
+
 bool mrg_header_is_implied(const struct mrg_request *request, const struct mrg_header *header)
 {
     struct mrg_slice rest = header->value;
     struct mrg_slice first;
     if (mrg_slice_eq_str(header->name, "content-type"))
-        return (request->body.kind == MRG_BODY_JSON || request->body.bytes.len == 0) &&
+        return (request->body.kind == MRG_BODY_JSON || is_plain_read(request)) &&
                plain_type(header->value, "application/json");
     if (!mrg_slice_eq_str(header->name, "accept") || !next_piece(&rest, ',', &first))
         return false;

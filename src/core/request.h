@@ -118,8 +118,8 @@ bool mrg_header_is_noise(struct mrg_slice name);
 
 /*
  * Whether a header says nothing beyond the normal form, so that it is neither shown nor compared:
- *  - content-type: application/json beside a body that is JSON (charset=utf-8 or not), or beside none: clients
- *    set it for all their requests. Any other type, and this one beside a body that is not JSON, decide about
+ *  - content-type: application/json beside a body that is JSON (charset=utf-8 or not), or in a GET or HEAD
+ *    without one: clients set it for all their requests. Any other type, and this one beside a body that is not JSON, decide about
  *    replies such as 415 and 400 and are shown;
  *  - accept where the caller is content with JSON: the first range is application/json, or the only one is
  *    anything at all, without parameters but q and charset. Others ask for another form and are shown.

@@ -142,6 +142,10 @@ static void test_implied_headers(void **state)
     assert_implied(arena, "accept: */*, text/csv", NULL, false);
     assert_implied(arena, "accept: ", NULL, false);
     assert_implied(arena, "x-accept: */*", NULL, false);
+    struct mrg_request read = sample(arena, "GET /x", "content-type: application/json", NULL);
+    assert_true(mrg_header_is_implied(&read, &read.headers[0]));
+    read = sample(arena, "GET /x", "content-type: text/csv", NULL);
+    assert_false(mrg_header_is_implied(&read, &read.headers[0]));
 }
 
 static void test_noise(void **state)
