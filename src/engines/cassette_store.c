@@ -117,7 +117,8 @@ void mrg_cassette_entry_unref(struct mrg_cassette_entry *entry)
 static struct mrg_slice pack(char **at, struct mrg_slice bytes)
 {
     struct mrg_slice copy = {*at, bytes.len};
-    memcpy(*at, bytes.ptr, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*at, bytes.ptr, bytes.len);
     (*at)[bytes.len] = '\0';
     *at += bytes.len + 1;
     return copy;
