@@ -12,20 +12,6 @@
 #define MAX_METHOD 64u
 #define SHOWN      40 /* bytes of a caller's text in a sentence */
 
-/* Lower case for the characters of a token (RFC 9110 section 5.6.2), 0 for all others. */
-static const char token[256] = {
-    ['!'] = '!', ['#'] = '#', ['$'] = '$', ['%'] = '%', ['&'] = '&', ['\''] = '\'', ['*'] = '*', ['+'] = '+',
-    ['-'] = '-', ['.'] = '.', ['^'] = '^', ['_'] = '_', ['`'] = '`', ['|'] = '|',   ['~'] = '~', ['0'] = '0',
-    ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6',   ['7'] = '7', ['8'] = '8',
-    ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e',   ['F'] = 'f', ['G'] = 'g',
-    ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm',   ['N'] = 'n', ['O'] = 'o',
-    ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u',   ['V'] = 'v', ['W'] = 'w',
-    ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z', ['a'] = 'a', ['b'] = 'b', ['c'] = 'c',   ['d'] = 'd', ['e'] = 'e',
-    ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i', ['j'] = 'j', ['k'] = 'k',   ['l'] = 'l', ['m'] = 'm',
-    ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's',   ['t'] = 't', ['u'] = 'u',
-    ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
-};
-
 struct reading {
     struct http_request *request;
     size_t room;      /* headers that the library holds */
@@ -53,15 +39,6 @@ static int refuse(struct reading *reading, int status, const char *format, ...)
             *p = '?';
     }
     return reading->status = status;
-}
-
-static bool is_token(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (!token[(unsigned char)text[i]])
-            return false;
-    }
-    return len > 0;
 }
 
 /* What the library takes for a number; it has refused everything else before. */
@@ -106,7 +83,7 @@ static bool copy(struct mrg_arena *arena, struct mrg_header *header, struct mrg_
 {
     char *bytes = mrg_arena_alloc(arena, name.len + value.len + 2);
     for (size_t i = 0; i < name.len; i++) {
-        bytes[i] = token[(unsigned char)name.ptr[i]];
+        bytes[i] = mrg_token_lower[(unsigned char)name.ptr[i]];
         if (!bytes[i])
             return false;
     }
@@ -228,7 +205,7 @@ static int read_line(struct reading *reading, const char *method, const char *ur
     struct http_request *request = reading->request;
     struct mrg_request *form = &request->exchange->request;
     size_t method_len = strlen(method);
-    if (method_len > MAX_METHOD || !is_token(method, method_len))
+    if (method_len > MAX_METHOD || !mrg_is_token((struct mrg_slice){method, method_len}))
         return refuse(reading, 400, "\"%.*s\" is no method", SHOWN, method);
     if (!request->target.ptr)
         return refuse(reading, 414, "the request target is longer than %u bytes", MRG_MAX_PATH);
