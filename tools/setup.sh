@@ -3,7 +3,8 @@
 # A second run finds everything there and needs no network.
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libmicrohttpd-dev libcurl4-openssl-dev libjson-c-dev
-  libfyaml-dev libxxhash-dev uthash-dev libssl-dev python3 python3-yaml curl ca-certificates)
+  libfyaml-dev libxxhash-dev uthash-dev libssl-dev libgrpc-dev libprotobuf-c-dev libprotobuf-dev protobuf-compiler
+  protobuf-c-compiler libzmq3-dev python3 python3-yaml python3-grpcio python3-protobuf python3-zmq curl ca-certificates)
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi

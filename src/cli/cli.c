@@ -10,9 +10,17 @@ extern char **environ;
 
 #define MAX_OPERANDS 4u /* operands that any command takes */
 
+/* An option as it was given. */
+struct given {
+    const struct mrg_cli_option *option; /* of the command's */
+    const char *value;                   /* "" for a switch */
+};
+
 struct mrg_cli_values {
     const struct mrg_cli_command *command;
-    const char *values[16]; /* by index of the command's options */
+    struct given *given; /* in the order given */
+    size_t given_count;
+    size_t given_room;
     const char *operands[MAX_OPERANDS];
     size_t operand_count;
 };
@@ -24,13 +32,19 @@ const struct mrg_cli_command mrg_cli_commands[] = {
      mrg_check_options, mrg_cli_check, false},
     {"prompt", "DEP", 1, "Print exactly what the model will be told of a dependency, and its size.",
      mrg_prompt_options, mrg_cli_prompt, false},
+    {"call", "URL", 1,
+     "Send one request over HTTP, gRPC or ZeroMQ (http://, grpc://, zmq+tcp://) and print the reply.",
+     mrg_call_options, mrg_cli_call, false},
+    {"ls", "TARGET", 1,
+     "List a gRPC server's services and methods by reflection, or the dependencies of a Mirage server.",
+     mrg_ls_options, mrg_cli_ls, false},
     {"docs", "KIND", 1, "Print man1, man5, example, options, bash or zsh, made from the tables of options.",
      mrg_docs_options, mrg_cli_docs, true},
     {0},
 };
 
-static const char *const later[] = {"call",    "ls",    "log",   "cassette", "record", "verify",
-                                    "compile", "drive", "draft", "ioco",     "init"};
+static const char *const later[] = {"log",   "cassette", "record", "verify", "compile",
+                                    "drive", "draft",    "ioco",   "init"};
 
 void mrg_cli_complain(const char *format, ...)
 {
@@ -42,21 +56,29 @@ void mrg_cli_complain(const char *format, ...)
     va_end(args);
 }
 
-static size_t option_count(const struct mrg_cli_command *command)
+const char *mrg_cli_each(const struct mrg_cli_values *values, const char *name, size_t *cursor)
 {
-    size_t n = 0;
-    while (command->options[n].name)
-        n++;
-    return n;
+    while (*cursor < values->given_count) {
+        const struct given *given = &values->given[(*cursor)++];
+        if (strcmp(given->option->name, name) == 0)
+            return given->value;
+    }
+    return NULL;
 }
 
 const char *mrg_cli_value(const struct mrg_cli_values *values, const char *name)
 {
-    for (size_t i = 0; i < option_count(values->command); i++) {
-        if (strcmp(values->command->options[i].name, name) == 0)
-            return values->values[i];
-    }
-    return NULL;
+    const char *last = NULL, *value;
+    size_t cursor = 0;
+    while ((value = mrg_cli_each(values, name, &cursor)))
+        last = value;
+    return last;
+}
+
+static void give(struct mrg_cli_values *values, const struct mrg_cli_option *option, const char *value)
+{
+    mrg_grow((void **)&values->given, &values->given_room, values->given_count, sizeof(*values->given));
+    values->given[values->given_count++] = (struct given){option, value};
 }
 
 const char *mrg_cli_operand(const struct mrg_cli_values *values, size_t i)
@@ -73,16 +95,16 @@ static const struct mrg_cli_command *find_command(const char *name)
     return NULL;
 }
 
-/* The option that `word` (after its dashes, up to =) or letter is; -1 when there is none. */
-static int find_option(const struct mrg_cli_command *command, const char *word, size_t len, bool is_long)
+/* The option that `word` (after its dashes, up to =) or letter is; NULL when there is none. */
+static const struct mrg_cli_option *find_option(const struct mrg_cli_command *command, const char *word,
+                                                size_t len, bool is_long)
 {
-    for (size_t i = 0; i < option_count(command); i++) {
-        const struct mrg_cli_option *option = &command->options[i];
+    for (const struct mrg_cli_option *option = command->options; option->name; option++) {
         if (is_long ? strlen(option->name) == len && memcmp(option->name, word, len) == 0
                     : len == 1 && option->letter == word[0])
-            return (int)i;
+            return option;
     }
-    return -1;
+    return NULL;
 }
 
 /* Takes one option word and perhaps its value; the number of words taken, 0 when it is wrong (told). */
@@ -93,24 +115,24 @@ static int take_option(struct mrg_cli_values *values, int argc, char **argv, int
     const char *name = word + (is_long ? 2 : 1);
     const char *equals = is_long ? strchr(name, '=') : NULL;
     size_t len = equals ? (size_t)(equals - name) : is_long ? strlen(name) : 1;
-    int index = find_option(values->command, name, len, is_long);
-    if (index < 0) {
+    const struct mrg_cli_option *option = find_option(values->command, name, len, is_long);
+    if (!option) {
         mrg_cli_complain("%s has no option %s; see mirage %s --help", values->command->name, word,
                          values->command->name);
         return 0;
     }
     const char *attached = equals ? equals + 1 : !is_long && name[1] ? name + 1 : NULL;
-    if (!values->command->options[index].argument) {
+    if (!option->argument) {
         if (attached)
             mrg_cli_complain("%s takes no value", word);
-        values->values[index] = "";
+        give(values, option, "");
         return attached ? 0 : 1;
     }
     if (!attached && at + 1 >= argc) {
-        mrg_cli_complain("%s needs a value: %s", word, values->command->options[index].argument);
+        mrg_cli_complain("%s needs a value: %s", word, option->argument);
         return 0;
     }
-    values->values[index] = attached ? attached : argv[at + 1];
+    give(values, option, attached ? attached : argv[at + 1]);
     return attached ? 1 : 2;
 }
 
@@ -175,7 +197,8 @@ static int unknown_command(const char *name)
 {
     for (size_t i = 0; i < MRG_ARRAY_LEN(later); i++) {
         if (strcmp(later[i], name) == 0) {
-            mrg_cli_complain("%s belongs to a later version; this one has serve, check and prompt", name);
+            mrg_cli_complain("%s belongs to a later version; this one has serve, check, prompt, call and ls",
+                             name);
             return MRG_EXIT_USAGE;
         }
     }
@@ -204,9 +227,11 @@ int mrg_cli_main(int argc, char **argv)
         print_help(values.command);
         return MRG_EXIT_OK;
     }
-    if (!take_words(&values, argc - 2, argv + 2))
-        return MRG_EXIT_USAGE;
-    return values.command->run(&values);
+    int status = MRG_EXIT_USAGE;
+    if (take_words(&values, argc - 2, argv + 2))
+        status = values.command->run(&values);
+    free(values.given);
+    return status;
 }
 
 struct mrg_config *mrg_cli_load(const struct mrg_cli_values *values, const struct mrg_override *flags,

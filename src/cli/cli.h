@@ -25,7 +25,8 @@ struct mrg_cli_option {
     const char *name;     /* long form, without -- */
     char letter;          /* short form; 0: none */
     const char *argument; /* what the value is called in --help; NULL: a switch */
-    const char *help;     /* one sentence */
+    const char *help;     /* one sentence, without quotes and brackets */
+    bool many;            /* may be given several times */
 };
 
 struct mrg_cli_values; /* what was given */
@@ -40,18 +41,22 @@ struct mrg_cli_command {
     bool hidden; /* not in --help: for the build */
 };
 
-/* The value of an option, or NULL; "" for a switch that was given. Borrowed from argv. */
+/* The value of an option, or NULL; "" for a switch that was given; the last one of several. Borrowed from argv. */
 const char *mrg_cli_value(const struct mrg_cli_values *values, const char *name);
+/* All values of an option that may be given several times, in order: start with *cursor = 0; NULL at the end. */
+const char *mrg_cli_each(const struct mrg_cli_values *values, const char *name, size_t *cursor);
 const char *mrg_cli_operand(const struct mrg_cli_values *values, size_t i);
 
 /* All commands; ends with an empty one. */
 extern const struct mrg_cli_command mrg_cli_commands[];
 /* Their definitions. */
 extern const struct mrg_cli_option mrg_serve_options[], mrg_check_options[], mrg_prompt_options[],
-    mrg_docs_options[];
+    mrg_call_options[], mrg_ls_options[], mrg_docs_options[];
 int mrg_cli_serve(const struct mrg_cli_values *values);
 int mrg_cli_check(const struct mrg_cli_values *values);
 int mrg_cli_prompt(const struct mrg_cli_values *values);
+int mrg_cli_call(const struct mrg_cli_values *values);
+int mrg_cli_ls(const struct mrg_cli_values *values);
 int mrg_cli_docs(const struct mrg_cli_values *values);
 
 /* Parses argv and runs the command. The exit status. */

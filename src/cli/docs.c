@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/status.h"
 
 const struct mrg_cli_option mrg_docs_options[] = {{0}};
 
@@ -11,9 +12,13 @@ static const struct {
     const char *kind;
     void (*append)(struct mrg_buf *buf);
 } kinds[] = {
-    {"man1", mrg_cli_append_man},           {"man5", mrg_config_append_man},
-    {"example", mrg_config_append_example}, {"options", mrg_config_append_markdown},
-    {"bash", mrg_cli_append_bash},          {"zsh", mrg_cli_append_zsh},
+    {"man1", mrg_cli_append_man},
+    {"man5", mrg_config_append_man},
+    {"example", mrg_config_append_example},
+    {"options", mrg_config_append_markdown},
+    {"bash", mrg_cli_append_bash},
+    {"zsh", mrg_cli_append_zsh},
+    {"statuses", mrg_status_append_markdown},
 };
 
 int mrg_cli_docs(const struct mrg_cli_values *values)
@@ -29,6 +34,6 @@ int mrg_cli_docs(const struct mrg_cli_values *values)
         mrg_buf_done(&buf);
         return MRG_EXIT_OK;
     }
-    mrg_cli_complain("docs knows no %s; expected man1, man5, example, options, bash or zsh", kind);
+    mrg_cli_complain("docs knows no %s; expected man1, man5, example, options, statuses, bash or zsh", kind);
     return MRG_EXIT_USAGE;
 }

@@ -29,7 +29,7 @@ static void append_option(struct mrg_buf *buf, const struct mrg_cli_option *opti
     snprintf(head, sizeof(head), "%c%c%s--%s%s%s", option->letter ? '-' : ' ',
              option->letter ? option->letter : ' ', option->letter ? ", " : "  ", option->name,
              option->argument ? " " : "", option->argument ? option->argument : "");
-    mrg_buf_appendf(buf, "  %-28s %s\n", head, option->help);
+    mrg_buf_appendf(buf, "  %-28s %s%s\n", head, option->help, option->many ? " May be repeated." : "");
 }
 
 void mrg_cli_append_help(struct mrg_buf *buf, const struct mrg_cli_command *command)
@@ -48,8 +48,9 @@ static void append_man_command(struct mrg_buf *buf, const struct mrg_cli_command
         mrg_buf_append_str(buf, ".TP\n");
         if (option->letter)
             mrg_buf_appendf(buf, "\\fB\\-%c\\fR, ", option->letter);
-        mrg_buf_appendf(buf, "\\fB\\-\\-%s\\fR%s%s\n%s\n", option->name, option->argument ? " " : "",
-                        option->argument ? option->argument : "", option->help);
+        mrg_buf_appendf(buf, "\\fB\\-\\-%s\\fR%s%s\n%s%s\n", option->name, option->argument ? " " : "",
+                        option->argument ? option->argument : "", option->help,
+                        option->many ? " May be repeated." : "");
     }
 }
 
@@ -105,8 +106,9 @@ void mrg_cli_append_zsh(struct mrg_buf *buf)
             continue;
         mrg_buf_appendf(buf, "    %s) _arguments", one->name);
         for (const struct mrg_cli_option *option = one->options; option->name; option++)
-            mrg_buf_appendf(buf, " '--%s[%s]%s%s%s'", option->name, option->help, option->argument ? ":" : "",
-                            option->argument ? option->argument : "", option->argument ? ":_files" : "");
+            mrg_buf_appendf(buf, " '%s--%s[%s]%s%s%s'", option->many ? "*" : "", option->name, option->help,
+                            option->argument ? ":" : "", option->argument ? option->argument : "",
+                            option->argument ? ":_files" : "");
         mrg_buf_append_str(buf, ";;\n");
     }
     mrg_buf_append_str(buf, "esac\n");

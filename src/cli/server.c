@@ -7,11 +7,20 @@
 #include "engines/cassette_writer.h"
 #include "evidence/evidence.h"
 #include "llm/llm.h"
+#include "transports/grpc/grpc.h"
 #include "transports/http/http.h"
+#include "transports/zmq/zmq.h"
 #include "util/log.h"
+#include "wire/schema.h"
 
 #define TOLD_DROPPED   5u    /* things left out of a prompt that are named at the start */
 #define CANCEL_WAIT_MS 5000u /* for cancelled work to come back */
+
+static const struct mrg_transport_ops *const wires[MRG_SERVER_WIRES] = {
+    &mrg_transport_http,
+    &mrg_transport_grpc,
+    &mrg_transport_zmq,
+};
 
 /* The first ones by name, the rest as a number: `mirage check` and `mirage prompt` list all. */
 static void tell_dropped(const struct mrg_dependency_config *config, const struct mrg_evidence *evidence)
@@ -33,12 +42,17 @@ static enum mrg_err make_dependency(struct mrg_server *server, struct mrg_config
 {
     const struct mrg_dependency_config *one = &config->dependencies[i];
     struct mrg_evidence *evidence = NULL;
-    enum mrg_err code = mrg_evidence_load(one, &evidence, err);
-    if (code)
+    struct mrg_schema *schema = NULL;
+    enum mrg_err code = mrg_server_schema(one, &schema, err);
+    if (!code)
+        code = mrg_evidence_load(one, &evidence, err);
+    if (code) {
+        mrg_schema_free(schema);
         return mrg_error_wrap(err, "%s:%d: dependency %s", config->path, one->line, one->name);
+    }
     tell_dropped(one, evidence);
-    return mrg_dependency_new(config, one, evidence, mrg_evidence_free, &server->services, server->stats,
-                              ret_dependency, err);
+    return mrg_dependency_new(config, one, evidence, mrg_evidence_free, mrg_schema_shape(schema),
+                              &server->services, server->stats, ret_dependency, err);
 }
 
 static void unref_all(struct mrg_dependency **dependencies, size_t count)
@@ -63,6 +77,12 @@ static enum mrg_err make_dependencies(struct mrg_server *server, struct mrg_conf
     return MRG_ERR_OK;
 }
 
+static void configure_wires(struct mrg_server *server, const struct mrg_config *config)
+{
+    for (size_t i = 0; i < MRG_SERVER_WIRES; i++)
+        server->wires[i]->ops->configure(server->wires[i], config);
+}
+
 /*
  * New addresses open first, because that may fail; then the gateway changes over; then what is no longer
  * wanted closes. For the moment between, a caller of a new address gets 503, and at the start nobody knows
@@ -75,10 +95,10 @@ static enum mrg_err configure(struct mrg_server *server, struct mrg_config *conf
     if (code)
         return code;
     struct mrg_config *old = server->config;
-    server->http->ops->configure(server->http, config);
+    configure_wires(server, config);
     code = mrg_server_open_doors(server, config, err);
     if (code && old) {
-        server->http->ops->configure(server->http, old);
+        configure_wires(server, old);
     } else if (!code) {
         mrg_gateway_configure(server->gateway, config, dependencies, config->dependency_count);
         server->config = mrg_config_ref(config);
@@ -103,9 +123,11 @@ static enum mrg_err start_services(struct mrg_server *server, struct mrg_config 
     server->services.shelf = mrg_cassette_shelf_new();
     server->gateway = mrg_gateway_new(server->stats, server->watch);
     const struct mrg_transport_env env = {server->gateway, server->watch, config};
-    code = mrg_transport_http.start(&env, &server->http, err);
-    if (!code)
-        mrg_gateway_add_transport(server->gateway, server->http);
+    for (size_t i = 0; i < MRG_SERVER_WIRES && !code; i++) {
+        code = wires[i]->start(&env, &server->wires[i], err);
+        if (!code)
+            mrg_gateway_add_transport(server->gateway, server->wires[i]);
+    }
     return code;
 }
 
@@ -131,9 +153,12 @@ enum mrg_err mrg_server_reload(struct mrg_server *server, struct mrg_config *con
 
 void mrg_server_drain(struct mrg_server *server)
 {
-    if (!server->http || !server->gateway)
+    if (!server->gateway)
         return;
-    server->http->ops->quiesce(server->http);
+    for (size_t i = 0; i < MRG_SERVER_WIRES; i++) {
+        if (server->wires[i])
+            server->wires[i]->ops->quiesce(server->wires[i]);
+    }
     size_t left = mrg_gateway_drain(server->gateway, server->config ? server->config->limits.drain_ms : 0);
     if (left > 0) {
         mrg_log(MRG_LOG_WARN, "Cancelling %zu requests that did not end within limits.drain", left);
@@ -146,8 +171,11 @@ void mrg_server_drain(struct mrg_server *server)
 
 void mrg_server_free(struct mrg_server *server)
 {
-    if (server->http)
-        server->http->ops->stop(server->http);
+    for (size_t i = 0; i < MRG_SERVER_WIRES; i++) {
+        if (server->wires[i])
+            server->wires[i]->ops->stop(server->wires[i]);
+        server->wires[i] = NULL;
+    }
     mrg_server_forget_doors(server);
     /* The client's thread may still be leaving the gateway: it is joined first. Engines end with the gateway and
      * call no service then; the writer ends after the engines that record. */
@@ -156,7 +184,6 @@ void mrg_server_free(struct mrg_server *server)
     mrg_cassette_shelf_free(server->services.shelf);
     mrg_cassette_writer_free(server->services.writer);
     mrg_watch_free(server->watch);
-    server->http = NULL;
     server->gateway = NULL;
 }
 

@@ -10,16 +10,19 @@
 #include "core/gateway.h"
 #include "engines/services.h"
 
+#define MRG_SERVER_WIRES 3u /* transports of this program */
+
 struct mrg_listening; /* server_doors.c: the doors that are open */
+struct mrg_schema;
 
 struct mrg_server {
     struct mrg_stats *stats;
     struct mrg_watch *watch;
     struct mrg_services services;
     struct mrg_gateway *gateway;
-    struct mrg_transport *http;
-    struct mrg_config *config;   /* as served; a reference */
-    struct mrg_listening *doors; /* open addresses */
+    struct mrg_transport *wires[MRG_SERVER_WIRES]; /* http, grpc, zmq; NULL until started */
+    struct mrg_config *config;                     /* as served; a reference */
+    struct mrg_listening *doors;                   /* open addresses */
     size_t door_count;
 };
 
@@ -42,13 +45,24 @@ enum mrg_err mrg_server_open_doors(struct mrg_server *server, struct mrg_config 
 void mrg_server_close_doors(struct mrg_server *server);
 /* Forgets all doors (the transports close them when they stop). */
 void mrg_server_forget_doors(struct mrg_server *server);
-/* The address of a door as told to people: dependency NULL is the control or shared address; NULL when
- * there is none. Borrowed. */
-const char *mrg_server_address(const struct mrg_server *server, enum mrg_door_kind kind,
-                               const char *dependency);
+/* The nth address (from 0) of that wire ("http"), kind and dependency (NULL: the control or a shared address);
+ * `control`: of a dependency's endpoint for control verbs. NULL when there are no more. Borrowed. */
+struct mrg_server_door {
+    const char *wire;
+    enum mrg_door_kind kind;
+    const char *dependency;
+    bool control;
+};
+const char *mrg_server_address(const struct mrg_server *server, const struct mrg_server_door *door, size_t n);
+
+/* server_schema.c: the protobuf descriptors of a dependency; *ret_schema is NULL where it has none configured.
+ * May run protoc, and ask a server by reflection. */
+enum mrg_err mrg_server_schema(const struct mrg_dependency_config *config, struct mrg_schema **ret_schema,
+                               struct mrg_error *err);
 
 /* server_report.c */
-/* {"pid", "control", "dependencies": [{"name", "http"}]}, written beside `path` and renamed. */
+/* {"pid", "control", "dependencies": [{"name", "http"?, "grpc"?, "zmq"?: []}]}, written beside `path` and
+ * renamed. */
 enum mrg_err mrg_server_write_ready(const struct mrg_server *server, const char *path, struct mrg_error *err);
 /* Counts as JSON, or JUnit XML when path ends in .xml. */
 enum mrg_err mrg_server_write_report(const struct mrg_server *server, const char *path,

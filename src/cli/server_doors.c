@@ -5,6 +5,7 @@
 
 /* A door that is open and the address that the configuration asked for (port 0 may have become another). */
 struct mrg_listening {
+    struct mrg_transport *transport;
     struct mrg_door *door; /* a reference */
     char *wanted;
     bool keep; /* while listening anew: the new configuration wants it too */
@@ -12,24 +13,55 @@ struct mrg_listening {
 
 /* One address that a configuration wants. */
 struct wish {
+    struct mrg_transport *transport;
     enum mrg_door_kind kind;
     const char *dependency;
     const char *address;
+    bool control;
 };
 
-static size_t collect(const struct mrg_config *config, struct wish *wishes)
+struct wishes {
+    struct wish *items;
+    size_t count;
+    size_t room;
+};
+
+static void wish_for(struct wishes *wishes, struct wish wish)
 {
-    size_t n = 0;
-    if (config->control_listen)
-        wishes[n++] = (struct wish){MRG_DOOR_CONTROL, NULL, config->control_listen};
-    if (config->listen_http)
-        wishes[n++] = (struct wish){MRG_DOOR_SHARED, NULL, config->listen_http};
+    if (!wish.address)
+        return;
+    mrg_grow((void **)&wishes->items, &wishes->room, wishes->count, sizeof(*wishes->items));
+    wishes->items[wishes->count++] = wish;
+}
+
+static void wish_for_all(struct wishes *wishes, const struct mrg_strings *addresses, struct wish wish)
+{
+    for (size_t i = 0; i < addresses->count; i++) {
+        wish.address = addresses->items[i];
+        wish_for(wishes, wish);
+    }
+}
+
+static void collect(const struct mrg_server *server, const struct mrg_config *config, struct wishes *wishes)
+{
+    struct mrg_transport *http = server->wires[0], *grpc = server->wires[1], *zmq = server->wires[2];
+    wish_for(wishes, (struct wish){http, MRG_DOOR_CONTROL, NULL, config->control_listen, false});
+    wish_for(wishes, (struct wish){http, MRG_DOOR_SHARED, NULL, config->listen_http, false});
+    wish_for(wishes, (struct wish){grpc, MRG_DOOR_SHARED, NULL, config->listen_grpc, false});
+    wish_for_all(wishes, &config->listen_zmq, (struct wish){zmq, MRG_DOOR_SHARED, NULL, NULL, false});
     for (size_t i = 0; i < config->dependency_count; i++) {
         const struct mrg_dependency_config *one = &config->dependencies[i];
-        if (one->listen_http)
-            wishes[n++] = (struct wish){MRG_DOOR_DEPENDENCY, one->name, one->listen_http};
+        struct wish own = {http, MRG_DOOR_DEPENDENCY, one->name, one->listen_http, false};
+        wish_for(wishes, own);
+        own.transport = grpc;
+        own.address = one->listen_grpc;
+        wish_for(wishes, own);
+        own.transport = zmq;
+        wish_for_all(wishes, &one->listen_zmq, own);
+        own.address = one->zmq.control;
+        own.control = true;
+        wish_for(wishes, own);
     }
-    return n;
 }
 
 static bool same(const char *a, const char *b)
@@ -41,7 +73,8 @@ static struct mrg_listening *find(struct mrg_server *server, const struct wish *
 {
     for (size_t i = 0; i < server->door_count; i++) {
         struct mrg_listening *one = &server->doors[i];
-        if (one->door->kind == wish->kind && same(one->door->dependency, wish->dependency) &&
+        if (one->transport == wish->transport && one->door->kind == wish->kind &&
+            one->door->control == wish->control && same(one->door->dependency, wish->dependency) &&
             same(one->wanted, wish->address))
             return one;
     }
@@ -54,16 +87,17 @@ static void forget(struct mrg_listening *one)
     free(one->wanted);
 }
 
-static void close_one(struct mrg_server *server, struct mrg_listening *one)
+static void close_one(struct mrg_listening *one)
 {
-    server->http->ops->close(server->http, one->door);
+    one->transport->ops->close(one->transport, one->door);
     forget(one);
 }
 
 static enum mrg_err open_one(struct mrg_server *server, const struct wish *wish, struct mrg_error *err)
 {
     struct mrg_door *door = mrg_door_new(wish->kind, wish->dependency, NULL);
-    enum mrg_err code = server->http->ops->open(server->http, wish->address, door, err);
+    door->control = wish->control;
+    enum mrg_err code = wish->transport->ops->open(wish->transport, wish->address, door, err);
     if (code) {
         mrg_door_unref(door);
         return mrg_error_wrap(err, "%s",
@@ -71,33 +105,41 @@ static enum mrg_err open_one(struct mrg_server *server, const struct wish *wish,
                               : wish->kind == MRG_DOOR_CONTROL ? "control"
                                                                : "listen");
     }
-    server->doors[server->door_count++] = (struct mrg_listening){door, mrg_strdup(wish->address), true};
+    server->doors[server->door_count++] =
+        (struct mrg_listening){wish->transport, door, mrg_strdup(wish->address), true};
+    return MRG_ERR_OK;
+}
+
+static enum mrg_err open_missing(struct mrg_server *server, const struct wishes *wishes,
+                                 struct mrg_error *err)
+{
+    for (size_t i = 0; i < wishes->count; i++) {
+        struct mrg_listening *open = find(server, &wishes->items[i]);
+        enum mrg_err code = MRG_ERR_OK;
+        if (open)
+            open->keep = true;
+        else
+            code = open_one(server, &wishes->items[i], err);
+        if (code)
+            return code;
+    }
     return MRG_ERR_OK;
 }
 
 enum mrg_err mrg_server_open_doors(struct mrg_server *server, struct mrg_config *config,
                                    struct mrg_error *err)
 {
-    _cleanup_free_ struct wish *wishes = mrg_zalloc((config->dependency_count + 2) * sizeof(*wishes));
-    size_t count = collect(config, wishes);
+    struct wishes wishes = {NULL, 0, 0};
+    collect(server, config, &wishes);
     size_t before = server->door_count;
-    server->doors = mrg_realloc(server->doors, (before + count + 1) * sizeof(*server->doors));
+    server->doors = mrg_realloc(server->doors, (before + wishes.count + 1) * sizeof(*server->doors));
     for (size_t i = 0; i < before; i++)
         server->doors[i].keep = false;
-    for (size_t i = 0; i < count; i++) {
-        struct mrg_listening *open = find(server, &wishes[i]);
-        if (open) {
-            open->keep = true;
-            continue;
-        }
-        enum mrg_err code = open_one(server, &wishes[i], err);
-        if (code) {
-            while (server->door_count > before)
-                close_one(server, &server->doors[--server->door_count]);
-            return code;
-        }
-    }
-    return MRG_ERR_OK;
+    enum mrg_err code = open_missing(server, &wishes, err);
+    while (code && server->door_count > before)
+        close_one(&server->doors[--server->door_count]);
+    free(wishes.items);
+    return code;
 }
 
 void mrg_server_close_doors(struct mrg_server *server)
@@ -107,7 +149,7 @@ void mrg_server_close_doors(struct mrg_server *server)
         if (server->doors[i].keep)
             server->doors[kept++] = server->doors[i];
         else
-            close_one(server, &server->doors[i]);
+            close_one(&server->doors[i]);
     }
     server->door_count = kept;
 }
@@ -121,13 +163,14 @@ void mrg_server_forget_doors(struct mrg_server *server)
     server->door_count = 0;
 }
 
-const char *mrg_server_address(const struct mrg_server *server, enum mrg_door_kind kind,
-                               const char *dependency)
+const char *mrg_server_address(const struct mrg_server *server, const struct mrg_server_door *door, size_t n)
 {
     for (size_t i = 0; i < server->door_count; i++) {
-        const struct mrg_door *door = server->doors[i].door;
-        if (door->kind == kind && same(door->dependency, dependency))
-            return door->address;
+        const struct mrg_listening *one = &server->doors[i];
+        if (one->door->kind == door->kind && one->door->control == door->control &&
+            strcmp(one->transport->ops->name, door->wire) == 0 &&
+            same(one->door->dependency, door->dependency) && n-- == 0)
+            return one->door->address;
     }
     return NULL;
 }

@@ -15,8 +15,12 @@
 static void config_free(struct mrg_config *config)
 {
     for (size_t i = 0; i < config->dependency_count; i++) {
-        mrg_scope_done(MRG_SCOPE_MODEL, &config->dependencies[i].model);
-        mrg_scope_done(MRG_SCOPE_DEPENDENCY, &config->dependencies[i]);
+        struct mrg_dependency_config *one = &config->dependencies[i];
+        for (size_t k = 0; k < one->route_count; k++)
+            mrg_scope_done(MRG_SCOPE_ROUTE, &one->routes[k]);
+        free(one->routes);
+        mrg_scope_done(MRG_SCOPE_MODEL, &one->model);
+        mrg_scope_done(MRG_SCOPE_DEPENDENCY, one);
     }
     free(config->dependencies);
     mrg_scope_done(MRG_SCOPE_MODEL, &config->model);

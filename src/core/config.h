@@ -66,10 +66,41 @@ struct mrg_cassette_config {
     enum mrg_on_stale on_stale;
 };
 
+/* Where a dependency's protobuf descriptors come from. */
+struct mrg_protos_config {
+    struct mrg_strings roots; /* folders that imports are looked for in; absolute */
+    struct mrg_strings files; /* .proto files, relative to a root as in an import */
+    struct mrg_strings sets;  /* descriptor set files (FileDescriptorSet); absolute */
+    char *reflect;            /* host:port of a real server to ask by reflection; NULL: none */
+};
+
+/* `routes`: the method and path that an RPC stands for, where its proto has no google.api.http annotation. */
+struct mrg_route_config {
+    char *rpc;  /* pkg.Service/Method */
+    char *http; /* "POST /items/{item_id}/reserve" */
+    char *body; /* "*", a field's name, or "" for none; NULL: "*" for POST, PUT and PATCH, else none */
+    int line;   /* in the file */
+};
+
+enum mrg_zmq_format { MRG_ZMQ_ENVELOPE, MRG_ZMQ_BODY, MRG_ZMQ_MULTIPART, MRG_ZMQ_PROTOBUF };
+
+struct mrg_zmq_config {
+    enum mrg_zmq_format format;
+    char *route;   /* "METHOD /path" that every message stands for: format body; NULL for the others */
+    char *rpc;     /* pkg.Service/Method whose messages are sent: format protobuf */
+    char *control; /* endpoint that always speaks the envelope; NULL: none */
+};
+
 struct mrg_dependency_config {
     char *name;
-    char *listen_http; /* host:port; NULL: the shared address, by prefix */
-    char *prefix;      /* /inventory; NULL: none */
+    char *listen_http;             /* host:port; NULL: the shared address, by prefix */
+    char *listen_grpc;             /* host:port; NULL: the shared address, by service */
+    struct mrg_strings listen_zmq; /* endpoints, tcp:// or ipc:// */
+    struct mrg_protos_config protos;
+    struct mrg_route_config *routes;
+    size_t route_count;
+    struct mrg_zmq_config zmq;
+    char *prefix; /* /inventory; NULL: none */
     struct mrg_evidence_config evidence;
     struct mrg_strings engines; /* names, in the order asked */
     struct mrg_cassette_config cassette;
@@ -96,9 +127,11 @@ struct mrg_config {
     char *path;           /* of the file, as given */
     char *control_listen; /* host:port; NULL: none */
     struct mrg_strings control_hosts;
-    char *control_token_env; /* NULL: none */
-    char *listen_http;       /* shared; NULL: none */
-    bool reply_headers;      /* mirage-source, mirage-session, mirage-error on replies */
+    char *control_token_env;       /* NULL: none */
+    char *listen_http;             /* shared; NULL: none */
+    char *listen_grpc;             /* shared; NULL: none */
+    struct mrg_strings listen_zmq; /* shared endpoints */
+    bool reply_headers;            /* mirage-source, mirage-session, mirage-error on replies */
     struct mrg_limits_config limits;
     struct mrg_model_config model; /* the defaults */
     struct mrg_dependency_config *dependencies;
@@ -152,5 +185,10 @@ void mrg_config_append_markdown(struct mrg_buf *buf);
 
 /* Whether something may be recorded: mode auto or record and a cassette in the chain. */
 bool mrg_dependency_records(const struct mrg_dependency_config *config);
+/* Whether protobuf descriptors are configured: protos.files, sets or reflect. */
+static inline bool mrg_dependency_has_protos(const struct mrg_dependency_config *config)
+{
+    return config->protos.files.count > 0 || config->protos.sets.count > 0 || config->protos.reflect;
+}
 /* Whether an engine of that name is in the chain. */
 bool mrg_dependency_has_engine(const struct mrg_dependency_config *config, const char *engine);

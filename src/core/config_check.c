@@ -9,6 +9,7 @@
 
 #define OPENAI_URL    "https://api.openai.com/v1"
 #define ANTHROPIC_URL "https://api.anthropic.com"
+#define MAX_ROUTES    10000u /* routes of one dependency */
 
 /* A mapping being held against one scope of the table. */
 struct level {
@@ -63,6 +64,7 @@ static void check_child(const struct level *level, const struct mrg_node *child)
         break;
     case MRG_OPTION_MODEL:
     case MRG_OPTION_DEPENDENCIES:
+    case MRG_OPTION_ROUTES:
         break; /* in an order of their own, which is not the file's */
     case MRG_OPTION_SECTION:
         check_map(&below, child);
@@ -145,6 +147,50 @@ static void check_dependency_model(struct mrg_config_load *load, const struct mr
     }
 }
 
+/* Where nothing else is said, files are looked for beside the configuration. */
+static void use_folder(struct mrg_strings *roots, const char *folder)
+{
+    roots->items = mrg_zalloc(sizeof(*roots->items));
+    roots->items[0] = mrg_strdup(folder);
+    roots->count = 1;
+}
+
+static void check_route(struct mrg_config_load *load, const struct mrg_node *node,
+                        struct mrg_route_config *route, const char *place)
+{
+    const struct level level = {load, MRG_SCOPE_ROUTE, route, "", place};
+    route->line = node->mark.line;
+    if (node->kind != MRG_NODE_MAP) {
+        mrg_problems_add(&load->problems, node->mark, "%s: expected a mapping with rpc and http; got %s",
+                         place, mrg_node_kind_name(node));
+        return;
+    }
+    check_map(&level, node);
+    for (size_t i = 0; i < 2; i++) {
+        const char *key = i ? "http" : "rpc";
+        if (!mrg_node_get(node, key))
+            mrg_problems_add(&load->problems, node->mark, "%s has no %s; expected rpc and http", place, key);
+    }
+}
+
+static void check_routes(struct mrg_config_load *load, const struct mrg_node *list,
+                         struct mrg_dependency_config *dependency, const char *place)
+{
+    if (!list || mrg_node_is_null(list))
+        return;
+    if (list->kind != MRG_NODE_LIST || list->count > MAX_ROUTES) {
+        mrg_problems_add(&load->problems, list->mark,
+                         "%s.routes: expected a list of at most %u mappings with rpc and http; got %s", place,
+                         MAX_ROUTES, mrg_node_kind_name(list));
+        return;
+    }
+    dependency->routes = mrg_zalloc((list->count + 1) * sizeof(*dependency->routes));
+    for (const struct mrg_node *item = list->first; item; item = item->next) {
+        _cleanup_free_ char *at = mrg_asprintf("%s.routes[%zu]", place, dependency->route_count);
+        check_route(load, item, &dependency->routes[dependency->route_count++], at);
+    }
+}
+
 static void check_dependency(struct mrg_config_load *load, const struct mrg_node *node, size_t index,
                              struct mrg_dependency_config *dependency)
 {
@@ -159,6 +205,9 @@ static void check_dependency(struct mrg_config_load *load, const struct mrg_node
     check_map(&level, node);
     if (!name)
         mrg_problems_add(&load->problems, node->mark, "%s has no name; expected name: something", place);
+    check_routes(load, mrg_node_get(node, "routes"), dependency, place);
+    if (dependency->protos.files.count > 0 && !mrg_node_find(node, "protos.roots"))
+        use_folder(&dependency->protos.roots, load->folder);
     check_dependency_model(load, mrg_node_get(node, "model"), &dependency->model, model_place);
 }
 

@@ -31,3 +31,8 @@ void mrg_config_check_rules(struct mrg_config_load *load);
 
 /* The value of an environment variable in load->environ_list; NULL. */
 const char *mrg_config_getenv(const struct mrg_config_load *load, const char *name);
+
+/* Of these, addresses and ways in (core/config_rules_listen.c). */
+void mrg_config_check_listen(struct mrg_config_load *load);
+/* And protos, routes and ZeroMQ formats of one dependency (core/config_rules_wires.c); `name` for messages. */
+void mrg_config_check_wires(struct mrg_config_load *load, size_t index, const char *name);

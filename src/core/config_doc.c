@@ -22,8 +22,12 @@ static const struct part parts[] = {
      "another place."},
     {MRG_SCOPE_DEPENDENCY, "dependencies[].", "A dependency",
      "`dependencies` is a list; each item is one simulated service. It needs a name and an address: "
-     "listen.http of its "
-     "own, or a prefix on the shared listen.http."},
+     "listen.http, listen.grpc or listen.zmq of its own; or, on a shared address, a prefix (http), protos "
+     "(grpc) or its name in the envelope (zmq)."},
+    {MRG_SCOPE_ROUTE, "dependencies[].routes[].", "A route",
+     "`routes` is a list; each item gives one RPC the method and path that it stands for, so that one "
+     "history "
+     "serves the dependency over every wire. An annotation google.api.http in the proto does the same."},
 };
 
 static const char intro[] =
@@ -210,11 +214,14 @@ static void append_example_level(struct mrg_buf *buf, enum mrg_option_scope scop
             mrg_buf_append_char(buf, '\n');
         append_comment(buf, indent, option);
         append_indent(buf, indent);
-        bool below = scope == MRG_SCOPE_DEPENDENCY && option->type == MRG_OPTION_MODEL;
+        bool routes = option->type == MRG_OPTION_ROUTES;
+        bool below = routes || (scope == MRG_SCOPE_DEPENDENCY && option->type == MRG_OPTION_MODEL);
         bool live =
             option->type == MRG_OPTION_SECTION ? mrg_option_section_is_live(scope, option->path) : !below;
-        mrg_buf_appendf(buf, "%s%s:%s\n", live ? "" : "#", mrg_option_key(option),
-                        below ? " {max_tokens: 4096}" : "");
+        mrg_buf_appendf(buf, "%s%s:%s%s\n", live ? "" : "#", mrg_option_key(option), below ? " " : "",
+                        routes  ? option->example
+                        : below ? "{max_tokens: 4096}"
+                                : "");
         if (option->type == MRG_OPTION_SECTION)
             append_example_level(buf, scope, option->path, indent + 2);
         else if (option->type == MRG_OPTION_DEPENDENCIES)

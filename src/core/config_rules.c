@@ -5,19 +5,6 @@
 #include "core/config_text.h"
 #include "core/limits.h"
 
-/* An address in use, for telling two of them apart. */
-struct bound {
-    char host[MRG_ADDRESS_HOST];
-    unsigned port;
-    struct mrg_mark mark;
-};
-
-struct rules {
-    struct mrg_config_load *load;
-    struct bound *bound;
-    size_t bound_count;
-};
-
 const char *mrg_config_getenv(const struct mrg_config_load *load, const char *name)
 {
     size_t len = strlen(name);
@@ -41,38 +28,6 @@ static bool has(const struct mrg_strings *strings, const char *text)
 static char *where(struct mrg_mark first)
 {
     return first.origin ? mrg_asprintf("in %s", first.origin) : mrg_asprintf("on line %d", first.line);
-}
-
-static bool same_host(const char *a, const char *b)
-{
-    if (strcmp(a, "localhost") == 0)
-        a = "127.0.0.1";
-    if (strcmp(b, "localhost") == 0)
-        b = "127.0.0.1";
-    return strcmp(a, b) == 0 || mrg_host_is_any(a) || mrg_host_is_any(b);
-}
-
-static void check_address(struct rules *rules, const char *address, struct mrg_mark mark, const char *place)
-{
-    struct mrg_problems *problems = &rules->load->problems;
-    struct bound *own = &rules->bound[rules->bound_count++];
-    own->port = mrg_address_split(address, own->host);
-    own->mark = mark;
-    for (size_t i = 0; own->port != 0 && i + 1 < rules->bound_count; i++) {
-        const struct bound *other = &rules->bound[i];
-        if (other->port != own->port || !same_host(other->host, own->host))
-            continue;
-        _cleanup_free_ char *there = where(other->mark);
-        mrg_problems_add(problems, mark, "%s: %s is taken %s already; expected an address of its own", place,
-                         address, there);
-        break;
-    }
-    if (!mrg_host_is_loopback(own->host) && !mrg_node_find(rules->load->root, "control.token_env"))
-        mrg_problems_add(
-            problems, mark,
-            "%s: control verbs on %s, which is not loopback, need a token; expected control.token_env or "
-            "127.0.0.1",
-            place, address);
 }
 
 static void check_name(const struct mrg_config_load *load, size_t index, struct mrg_problems *problems)
@@ -101,28 +56,6 @@ static void check_prefix(const struct mrg_config_load *load, size_t index, struc
                          "prefix %s is taken %s already; expected one of its own", prefix, there);
         return;
     }
-}
-
-static void check_reachable(struct rules *rules, size_t index, const char *name)
-{
-    const struct mrg_config_load *load = rules->load;
-    const struct mrg_node *node = load->dependency_nodes[index];
-    const struct mrg_dependency_config *dependency = &load->config->dependencies[index];
-    if (dependency->listen_http) {
-        _cleanup_free_ char *place = dependency->name ? mrg_asprintf("dependencies.%s.listen.http", name)
-                                                      : mrg_asprintf("dependencies[%zu].listen.http", index);
-        check_address(rules, dependency->listen_http, mrg_node_mark_at(node, "listen.http"), place);
-        return;
-    }
-    if (mrg_node_find(node, "listen.http"))
-        return; /* it is there, but wrong: said already */
-    bool shared = mrg_node_find(load->root, "listen.http");
-    if (shared && mrg_node_get(node, "prefix"))
-        return;
-    mrg_problems_add(&rules->load->problems, node->mark,
-                     "dependency %s has no address; expected listen: {http: host:port}%s", name,
-                     shared ? ", or a prefix on the shared address"
-                            : ", or a prefix and a shared listen.http");
 }
 
 static void check_chain(const struct mrg_config_load *load, size_t index, const char *name,
@@ -210,28 +143,20 @@ void mrg_config_check_rules(struct mrg_config_load *load)
 {
     struct mrg_config *config = load->config;
     struct mrg_problems *problems = &load->problems;
-    struct rules rules = {.load = load,
-                          .bound = mrg_zalloc((config->dependency_count + 2) * sizeof(struct bound))};
     check_token(load);
     check_format(problems, mrg_node_get(load->root, "model"), config->model.provider,
                  config->model.response_format);
-    if (config->control_listen)
-        check_address(&rules, config->control_listen, mrg_node_mark_at(load->root, "control.listen"),
-                      "control.listen");
-    if (config->listen_http)
-        check_address(&rules, config->listen_http, mrg_node_mark_at(load->root, "listen.http"),
-                      "listen.http");
+    mrg_config_check_listen(load);
     for (size_t i = 0; i < config->dependency_count; i++) {
         const struct mrg_dependency_config *dependency = &config->dependencies[i];
         _cleanup_free_ char *name =
             dependency->name ? mrg_strdup(dependency->name) : mrg_asprintf("number %zu", i + 1);
         check_name(load, i, problems);
         check_prefix(load, i, problems);
-        check_reachable(&rules, i, name);
+        mrg_config_check_wires(load, i, name);
         check_chain(load, i, name, problems);
         check_use(load, i, problems);
         check_format(problems, mrg_node_get(load->dependency_nodes[i], "model"), dependency->model.provider,
                      dependency->model.response_format);
     }
-    free(rules.bound);
 }

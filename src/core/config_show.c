@@ -94,14 +94,62 @@ static void append_sent(struct mrg_buf *buf, const struct mrg_dependency_config 
                     key && key[0] ? "" : ", which is not set: nothing can be asked before it is");
 }
 
-static void append_address(struct mrg_buf *buf, const struct mrg_config *config,
-                           const struct mrg_dependency_config *dependency)
+/* One row an address, the word before the first only. */
+static void append_url(struct mrg_buf *buf, const char **title, const char *scheme, const char *address,
+                       const char *rest)
 {
-    if (dependency->listen_http)
-        mrg_buf_appendf(buf, ROW "http://%s\n", "address", dependency->listen_http);
-    if (config->listen_http && dependency->prefix)
-        mrg_buf_appendf(buf, ROW "http://%s%s\n", dependency->listen_http ? "" : "address",
-                        config->listen_http, dependency->prefix);
+    if (!address)
+        return;
+    mrg_buf_appendf(buf, ROW "%s%s%s\n", *title, scheme, address, rest);
+    *title = "";
+}
+
+static void append_addresses(struct mrg_buf *buf, const struct mrg_config *config,
+                             const struct mrg_dependency_config *dependency)
+{
+    const char *title = "address";
+    bool protos = mrg_dependency_has_protos(dependency);
+    append_url(buf, &title, "http://", dependency->listen_http, "");
+    if (dependency->prefix)
+        append_url(buf, &title, "http://", config->listen_http, dependency->prefix);
+    append_url(buf, &title, "grpc://", dependency->listen_grpc, "");
+    if (protos && !dependency->listen_grpc)
+        append_url(buf, &title, "grpc://", config->listen_grpc, ", by service");
+    for (size_t i = 0; i < dependency->listen_zmq.count; i++)
+        append_url(buf, &title, "", dependency->listen_zmq.items[i], "");
+    for (size_t i = 0; dependency->listen_zmq.count == 0 && i < config->listen_zmq.count; i++)
+        append_url(buf, &title, "", config->listen_zmq.items[i], ", by \"dependency\"");
+}
+
+static void append_zmq(struct mrg_buf *buf, const struct mrg_dependency_config *dependency)
+{
+    const struct mrg_zmq_config *zmq = &dependency->zmq;
+    char format[MRG_WORD];
+    if (dependency->listen_zmq.count == 0 && !zmq->control)
+        return;
+    mrg_buf_appendf(buf, ROW "format %s", "zmq",
+                    word(MRG_SCOPE_DEPENDENCY, "zmq.format", zmq->format, format));
+    if (zmq->route || zmq->rpc)
+        mrg_buf_appendf(buf, " of %s", zmq->route ? zmq->route : zmq->rpc);
+    if (zmq->control)
+        mrg_buf_appendf(buf, "; control verbs at %s", zmq->control);
+    else if (zmq->format != MRG_ZMQ_ENVELOPE)
+        mrg_buf_append_str(buf, "; it cannot carry control verbs, and there is no zmq.control");
+    mrg_buf_append_char(buf, '\n');
+}
+
+static void append_protos(struct mrg_buf *buf, const struct mrg_dependency_config *dependency)
+{
+    const struct mrg_protos_config *protos = &dependency->protos;
+    append_row(buf, "protos", &protos->files);
+    append_row(buf, protos->files.count ? "" : "protos", &protos->sets);
+    if (protos->reflect)
+        mrg_buf_appendf(buf, ROW "by reflection from %s\n",
+                        protos->files.count + protos->sets.count ? "" : "protos", protos->reflect);
+    for (size_t i = 0; i < dependency->route_count; i++)
+        mrg_buf_appendf(buf, ROW "%s is %s\n", i ? "" : "routes", dependency->routes[i].rpc,
+                        dependency->routes[i].http);
+    append_zmq(buf, dependency);
 }
 
 static void append_dependency(struct mrg_buf *buf, const struct mrg_config *config,
@@ -109,7 +157,8 @@ static void append_dependency(struct mrg_buf *buf, const struct mrg_config *conf
 {
     char mode[MRG_WORD], stale[MRG_WORD], preset[MRG_WORD];
     mrg_buf_appendf(buf, "\n%s\n", dependency->name);
-    append_address(buf, config, dependency);
+    append_addresses(buf, config, dependency);
+    append_protos(buf, dependency);
     mrg_buf_appendf(buf, ROW, "engines");
     append_list(buf, &dependency->engines, ", then ");
     mrg_buf_append_char(buf, '\n');
@@ -147,6 +196,10 @@ void mrg_config_append_summary(struct mrg_buf *buf, const struct mrg_config *con
                         config->control_token_env ? config->control_token_env : "");
     if (config->listen_http)
         mrg_buf_appendf(buf, ROW "http://%s, by prefix\n", "shared", config->listen_http);
+    if (config->listen_grpc)
+        mrg_buf_appendf(buf, ROW "grpc://%s, by service\n", config->listen_http ? "" : "shared",
+                        config->listen_grpc);
+    append_row(buf, config->listen_http || config->listen_grpc ? "" : "shared", &config->listen_zmq);
     mrg_buf_appendf(buf, ROW "body %s, headers %s, deadline %s, drain %s\n", "limits",
                     mrg_size_text(limits->body, body), mrg_size_text(limits->headers, headers),
                     mrg_duration_text(limits->deadline_ms, deadline),
@@ -162,6 +215,17 @@ static struct json_object *model_json(const struct mrg_model_config *model)
     return object;
 }
 
+static struct json_object *routes_json(const struct mrg_dependency_config *dependency)
+{
+    struct json_object *list = json_object_new_array();
+    for (size_t i = 0; i < dependency->route_count; i++) {
+        struct json_object *object = json_object_new_object();
+        mrg_scope_add_json(MRG_SCOPE_ROUTE, &dependency->routes[i], object);
+        json_object_array_add(list, object);
+    }
+    return list;
+}
+
 void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config)
 {
     struct json_object *root = json_object_new_object();
@@ -173,6 +237,8 @@ void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config
         struct json_object *object = json_object_new_object();
         mrg_scope_add_json(MRG_SCOPE_DEPENDENCY, &config->dependencies[i], object);
         json_object_object_add(object, "model", model_json(&config->dependencies[i].model));
+        if (config->dependencies[i].route_count > 0)
+            json_object_object_add(object, "routes", routes_json(&config->dependencies[i]));
         json_object_array_add(list, object);
     }
     json_object_object_add(root, "dependencies", list);

@@ -10,6 +10,7 @@
 #define MODEL(member)      .scope = MRG_SCOPE_MODEL, .offset = offsetof(struct mrg_model_config, member)
 #define MODEL_FLAG(member) .has_flag = true, .flag = offsetof(struct mrg_model_config, member)
 #define DEP(member)        .scope = MRG_SCOPE_DEPENDENCY, .offset = offsetof(struct mrg_dependency_config, member)
+#define ROUTE(member)      .scope = MRG_SCOPE_ROUTE, .offset = offsetof(struct mrg_route_config, member)
 #define SECTION(where, name, text)                                                                           \
     {                                                                                                        \
         .scope = where, .offset = MRG_OPTION_NOWHERE, .path = name, .type = MRG_OPTION_SECTION, .help = text \
@@ -33,8 +34,11 @@ const struct mrg_option mrg_options[] = {
     SECTION(MRG_SCOPE_ROOT, "listen", "Shared addresses"),
     {ROOT(listen_http), .path = "listen.http", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:8080",
      .help = "HTTP address shared by the dependencies that have a prefix"},
-    LATER(MRG_SCOPE_ROOT, "listen.grpc", "this one serves http"),
-    LATER(MRG_SCOPE_ROOT, "listen.zmq", "this one serves http"),
+    {ROOT(listen_grpc), .path = "listen.grpc", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:9090",
+     .help = "gRPC address shared by the dependencies that have protos"},
+    {ROOT(listen_zmq), .path = "listen.zmq", .type = MRG_OPTION_ENDPOINT, .list = true,
+     .example = "[\"tcp://127.0.0.1:5555\"]",
+     .help = "ZeroMQ endpoints shared by all dependencies: `dependency` in the envelope tells them apart"},
 
     {ROOT(model), .path = "model", .type = MRG_OPTION_MODEL,
      .help = "The language model; defaults for all dependencies, each may override field by field"},
@@ -87,10 +91,50 @@ const struct mrg_option mrg_options[] = {
     SECTION(MRG_SCOPE_DEPENDENCY, "listen", "Addresses of its own"),
     {DEP(listen_http), .path = "listen.http", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:8001",
      .live = true, .help = "HTTP address of its own; port 0 takes a free one"},
-    LATER(MRG_SCOPE_DEPENDENCY, "listen.grpc", "this one serves http"),
-    LATER(MRG_SCOPE_DEPENDENCY, "listen.zmq", "this one serves http"),
+    {DEP(listen_grpc), .path = "listen.grpc", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:9001",
+     .help = "gRPC address of its own; needs protos"},
+    {DEP(listen_zmq), .path = "listen.zmq", .type = MRG_OPTION_ENDPOINT, .list = true,
+     .example = "[\"tcp://127.0.0.1:5001\"]",
+     .help = "ZeroMQ endpoints of its own, tcp:// or ipc://; port 0 or * takes a free one"},
     {DEP(prefix), .path = "prefix", .type = MRG_OPTION_PREFIX, .example = "/inventory",
      .help = "Path prefix that tells it apart on the shared address"},
+    SECTION(MRG_SCOPE_DEPENDENCY, "protos", "Where its protobuf messages and services are described"),
+    {DEP(protos.roots), .path = "protos.roots", .type = MRG_OPTION_PATH, .list = true, .must_exist = true,
+     .example = "[proto]", .note = "the file's folder, where protos.files are given",
+     .help = "Folders that protos.files and their imports are looked for in"},
+    {DEP(protos.files), .path = "protos.files", .type = MRG_OPTION_STRING, .list = true,
+     .example = "[inventory/v1/inventory.proto]",
+     .help = "Its .proto files, as an import would name them; they are shown to the model as its schema"},
+    {DEP(protos.sets), .path = "protos.sets", .type = MRG_OPTION_PATH, .list = true, .must_exist = true,
+     .example = "[api.binpb]",
+     .help = "Descriptor set files (protoc --include_imports --descriptor_set_out)"},
+    {DEP(protos.reflect), .path = "protos.reflect", .type = MRG_OPTION_ADDRESS, .example = "127.0.0.1:9101",
+     .help = "A real server to ask by gRPC reflection, at the start and at each reload"},
+    {.scope = MRG_SCOPE_DEPENDENCY,
+     .offset = MRG_OPTION_NOWHERE,
+     .path = "routes",
+     .type = MRG_OPTION_ROUTES,
+     .example = "[{rpc: inventory.v1.Inventory/Reserve, http: \"POST /items/{item_id}/reserve\"}]",
+     .help = "The method and path that an RPC stands for, where its proto has no google.api.http annotation"},
+    {ROUTE(rpc), .path = "rpc", .type = MRG_OPTION_RPC, .example = "inventory.v1.Inventory/Reserve",
+     .help = "The RPC; required and unique"},
+    {ROUTE(http), .path = "http", .type = MRG_OPTION_RULE, .example = "\"POST /items/{item_id}/reserve\"",
+     .help = "Method and path template; {field} is a field of the message; required"},
+    {ROUTE(body), .path = "body", .type = MRG_OPTION_FIELD, .example = "\"*\"",
+     .note = "* for POST, PUT and PATCH, else nothing",
+     .help = "The field that is the body, * for all that the path does not name, or nothing"},
+    SECTION(MRG_SCOPE_DEPENDENCY, "zmq", "What its ZeroMQ messages look like"),
+    {DEP(zmq.format), .path = "zmq.format", .type = MRG_OPTION_ENUM,
+     .values = "envelope|body|multipart|protobuf", .later = "raw", .fallback = "envelope",
+     .help = "envelope: one JSON object; body: the body alone; multipart: route, headers and body as frames; "
+             "protobuf: a message"},
+    {DEP(zmq.route), .path = "zmq.route", .type = MRG_OPTION_RULE, .example = "\"POST /orders\"",
+     .help = "Method and path that each message stands for; with format body"},
+    {DEP(zmq.rpc), .path = "zmq.rpc", .type = MRG_OPTION_RPC, .example = "orders.v1.Orders/Place",
+     .help = "The RPC whose messages are sent; with format protobuf"},
+    {DEP(zmq.control), .path = "zmq.control", .type = MRG_OPTION_ENDPOINT,
+     .example = "\"tcp://127.0.0.1:5101\"",
+     .help = "An endpoint that always speaks the envelope, for control verbs beside the other formats"},
     SECTION(MRG_SCOPE_DEPENDENCY, "evidence",
             "What the model is told about it: files, or folders read recursively"),
     {DEP(evidence.source), .path = "evidence.source", .type = MRG_OPTION_PATH, .list = true,
@@ -161,9 +205,6 @@ const struct mrg_option mrg_options[] = {
      .help = "A model call whose caller has hung up: finish it or drop it; auto finishes what is recorded"},
     {DEP(model), .path = "model", .type = MRG_OPTION_MODEL,
      .help = "Its own language model; what is not given is as in `model` at the top"},
-    LATER(MRG_SCOPE_DEPENDENCY, "protos", "this one serves http"),
-    LATER(MRG_SCOPE_DEPENDENCY, "routes", "this one serves http"),
-    LATER(MRG_SCOPE_DEPENDENCY, "zmq", "this one serves http"),
     LATER(MRG_SCOPE_DEPENDENCY, "state", "this one remembers by `memory.window`"),
     LATER(MRG_SCOPE_DEPENDENCY, "seed", "this one begins with an empty history"),
     LATER(MRG_SCOPE_DEPENDENCY, "shadow", "this one has the engines cassette and llm"),
@@ -173,110 +214,3 @@ const struct mrg_option mrg_options[] = {
     LATER(MRG_SCOPE_DEPENDENCY, "proxy", "this one has the engines cassette and llm"),
 };
 const size_t mrg_option_count = MRG_ARRAY_LEN(mrg_options);
-
-const struct mrg_option *mrg_option_find(enum mrg_option_scope scope, const char *path)
-{
-    for (size_t i = 0; i < mrg_option_count; i++) {
-        if (mrg_options[i].scope == scope && strcmp(mrg_options[i].path, path) == 0)
-            return &mrg_options[i];
-    }
-    return NULL;
-}
-
-const struct mrg_option *mrg_option_next(enum mrg_option_scope scope, const char *section, bool later,
-                                         size_t *cursor)
-{
-    size_t len = strlen(section);
-    while (*cursor < mrg_option_count) {
-        const struct mrg_option *option = &mrg_options[(*cursor)++];
-        if (option->scope != scope || (option->type == MRG_OPTION_LATER && !later))
-            continue;
-        const char *rest = option->path;
-        if (len > 0) {
-            if (strncmp(rest, section, len) != 0 || rest[len] != '.')
-                continue;
-            rest += len + 1;
-        }
-        if (!strchr(rest, '.'))
-            return option;
-    }
-    return NULL;
-}
-
-bool mrg_option_section_is_live(enum mrg_option_scope scope, const char *section)
-{
-    size_t len = strlen(section);
-    for (size_t i = 0; i < mrg_option_count; i++) {
-        const struct mrg_option *option = &mrg_options[i];
-        bool below = len == 0 || (strncmp(option->path, section, len) == 0 && option->path[len] == '.');
-        if (option->scope == scope && below && option->live)
-            return true;
-    }
-    return false;
-}
-
-const char *mrg_option_key(const struct mrg_option *option)
-{
-    const char *dot = strrchr(option->path, '.');
-    return dot ? dot + 1 : option->path;
-}
-
-bool mrg_option_is_value(const struct mrg_option *option)
-{
-    return option->type < MRG_OPTION_SECTION;
-}
-
-int mrg_option_word(const char *words, const char *text)
-{
-    size_t len = strlen(text);
-    int index = 0;
-    for (const char *at = words; at; index++) {
-        size_t word = strcspn(at, "|");
-        if (word == len && strncmp(at, text, len) == 0)
-            return index;
-        at = at[word] ? at + word + 1 : NULL;
-    }
-    return -1;
-}
-
-const char *mrg_option_word_text(const struct mrg_option *option, unsigned value, char ret_word[MRG_WORD])
-{
-    const char *at = option->values;
-    for (; value > 0; value--)
-        at = strchr(at, '|') + 1;
-    size_t len = strcspn(at, "|");
-    MRG_ASSERT(len < MRG_WORD);
-    memcpy(ret_word, at, len);
-    ret_word[len] = '\0';
-    return ret_word;
-}
-
-const char *mrg_option_type_name(const struct mrg_option *option)
-{
-    static const char *const names[][2] = {
-        [MRG_OPTION_STRING] = {"text", "list of texts"},
-        [MRG_OPTION_NAME] = {"name", "list of names"},
-        [MRG_OPTION_ADDRESS] = {"host:port", "list of host:port"},
-        [MRG_OPTION_URL] = {"URL", "list of URLs"},
-        [MRG_OPTION_ENV] = {"variable name", "list of variable names"},
-        [MRG_OPTION_PATH] = {"path", "list of paths"},
-        [MRG_OPTION_PREFIX] = {"path prefix", "list of path prefixes"},
-        [MRG_OPTION_HOST] = {"host name", "list of host names"},
-        [MRG_OPTION_HEADER] = {"header name", "list of header names"},
-        [MRG_OPTION_ROUTE] = {"METHOD /template", "list of METHOD /template"},
-        [MRG_OPTION_JPATH] = {"request path", "list of request paths"},
-        [MRG_OPTION_ENUM] = {NULL, "list of words"},
-        [MRG_OPTION_INT] = {"whole number", "list of numbers"},
-        [MRG_OPTION_NUMBER] = {"number or none", "list of numbers"},
-        [MRG_OPTION_DURATION] = {"duration", "list of durations"},
-        [MRG_OPTION_SIZE] = {"size", "list of sizes"},
-        [MRG_OPTION_BOOL] = {"true|false", "list of true|false"},
-        [MRG_OPTION_SECTION] = {"section", "section"},
-        [MRG_OPTION_MODEL] = {"section", "section"},
-        [MRG_OPTION_DEPENDENCIES] = {"list of sections", "list of sections"},
-        [MRG_OPTION_LATER] = {"later version", "later version"},
-    };
-    if (option->type == MRG_OPTION_ENUM && !option->list)
-        return option->values;
-    return names[option->type][option->list];
-}

@@ -16,22 +16,27 @@ enum mrg_option_scope {
     MRG_SCOPE_ROOT,       /* struct mrg_config; the file's top */
     MRG_SCOPE_MODEL,      /* struct mrg_model_config; `model` at the top or in a dependency */
     MRG_SCOPE_DEPENDENCY, /* struct mrg_dependency_config; an item of `dependencies` */
+    MRG_SCOPE_ROUTE,      /* struct mrg_route_config; an item of a dependency's `routes` */
 };
 
 enum mrg_option_type {
     /* char *, or with `list` struct mrg_strings */
     MRG_OPTION_STRING,
-    MRG_OPTION_NAME,    /* of a dependency */
-    MRG_OPTION_ADDRESS, /* host:port */
-    MRG_OPTION_URL,     /* http or https */
-    MRG_OPTION_ENV,     /* name of an environment variable */
-    MRG_OPTION_PATH,    /* made absolute */
-    MRG_OPTION_PREFIX,  /* /inventory */
-    MRG_OPTION_HOST,    /* what a Host header may say */
-    MRG_OPTION_HEADER,  /* header name, * at its end allowed */
-    MRG_OPTION_ROUTE,   /* METHOD /template */
-    MRG_OPTION_JPATH,   /* util/jpath.h */
-    MRG_OPTION_ENUM,    /* an enum; with `list` struct mrg_strings */
+    MRG_OPTION_NAME,     /* of a dependency */
+    MRG_OPTION_ADDRESS,  /* host:port */
+    MRG_OPTION_URL,      /* http or https */
+    MRG_OPTION_ENV,      /* name of an environment variable */
+    MRG_OPTION_PATH,     /* made absolute */
+    MRG_OPTION_PREFIX,   /* /inventory */
+    MRG_OPTION_HOST,     /* what a Host header may say */
+    MRG_OPTION_HEADER,   /* header name, * at its end allowed */
+    MRG_OPTION_ROUTE,    /* METHOD /template */
+    MRG_OPTION_JPATH,    /* util/jpath.h */
+    MRG_OPTION_ENDPOINT, /* tcp://host:port or ipc://path */
+    MRG_OPTION_RPC,      /* pkg.Service/Method */
+    MRG_OPTION_RULE,     /* METHOD /template of google.api.http, wire/route.h reads the template */
+    MRG_OPTION_FIELD,    /* a field's name, * or nothing */
+    MRG_OPTION_ENUM,     /* an enum; with `list` struct mrg_strings */
     /* numbers */
     MRG_OPTION_INT,      /* int or unsigned */
     MRG_OPTION_NUMBER,   /* double, or `none` through `flag` */
@@ -42,6 +47,7 @@ enum mrg_option_type {
     MRG_OPTION_SECTION,      /* a mapping of further options; no value of its own */
     MRG_OPTION_MODEL,        /* a mapping with MRG_SCOPE_MODEL's options */
     MRG_OPTION_DEPENDENCIES, /* a list of mappings with MRG_SCOPE_DEPENDENCY's options */
+    MRG_OPTION_ROUTES,       /* a list of mappings with MRG_SCOPE_ROUTE's options */
     MRG_OPTION_LATER,        /* known, but served by a later version only; `help` says what there is now */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/config_text.h"
+#include "core/config_text_int.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -336,6 +336,12 @@ static const struct {
     [MRG_OPTION_ROUTE] = {read_route, "a method and a path such as \"GET /shipments/{id}\""},
     [MRG_OPTION_JPATH] = {read_jpath,
                           "a part of a request such as header.x-request-id, query.ts or body.$..id"},
+    [MRG_OPTION_ENDPOINT] = {mrg_read_endpoint,
+                             "a ZeroMQ endpoint such as tcp://127.0.0.1:5001 or ipc:///tmp/inventory"},
+    [MRG_OPTION_RPC] = {mrg_read_rpc, "an RPC such as inventory.v1.Inventory/Reserve"},
+    [MRG_OPTION_RULE] = {mrg_read_rule,
+                         "a method in capitals and a path such as \"POST /items/{item_id}/reserve\""},
+    [MRG_OPTION_FIELD] = {mrg_read_field, "a field's name, \"*\" or \"\""},
     [MRG_OPTION_ENUM] = {read_word, NULL},
 };
 

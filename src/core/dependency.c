@@ -40,7 +40,7 @@ static enum mrg_err make_engines(struct mrg_dependency *dependency, struct mrg_s
 
 enum mrg_err mrg_dependency_new(struct mrg_config *owner, const struct mrg_dependency_config *config,
                                 struct mrg_evidence *evidence,
-                                void (*free_evidence)(struct mrg_evidence *evidence),
+                                void (*free_evidence)(struct mrg_evidence *evidence), struct mrg_shape *shape,
                                 struct mrg_services *services, struct mrg_stats *stats,
                                 struct mrg_dependency **ret_dependency, struct mrg_error *err)
 {
@@ -51,9 +51,12 @@ enum mrg_err mrg_dependency_new(struct mrg_config *owner, const struct mrg_depen
     dependency->name = mrg_text_new(config->name, strlen(config->name));
     dependency->evidence = evidence;
     dependency->free_evidence = free_evidence;
+    dependency->shape = shape;
     dependency->stats = mrg_stats_dependency(stats, config->name);
 
     enum mrg_err code = mrg_match_new(config, &dependency->match, err);
+    if (!code && shape)
+        mrg_match_use_shape(dependency->match, shape);
     if (!code)
         code = make_engines(dependency, services, err);
     if (code) {
@@ -81,6 +84,8 @@ void mrg_dependency_unref(struct mrg_dependency *dependency)
     mrg_match_free(dependency->match);
     if (dependency->evidence && dependency->free_evidence)
         dependency->free_evidence(dependency->evidence);
+    if (dependency->shape)
+        dependency->shape->ops->free(dependency->shape);
     mrg_text_unref(dependency->name);
     mrg_config_unref(dependency->owner);
     free(dependency);

@@ -10,6 +10,7 @@
 #include "core/config.h"
 #include "core/engine.h"
 #include "core/match.h"
+#include "core/shape.h"
 #include "core/stats.h"
 
 struct mrg_dependency {
@@ -19,6 +20,7 @@ struct mrg_dependency {
     struct mrg_text *name;                      /* for records */
     struct mrg_match *match;                    /* its comparison */
     struct mrg_dependency_stats *stats;         /* its counters */
+    struct mrg_shape *shape;                    /* owned; what is known of its messages; NULL: nothing */
     struct mrg_evidence *evidence;              /* owned; freed by `free_evidence` */
     void (*free_evidence)(struct mrg_evidence *evidence);
     struct mrg_engine **engines; /* the chain, in the order asked */
@@ -26,12 +28,12 @@ struct mrg_dependency {
 };
 
 /*
- * Makes the comparison and the engines. Takes evidence (may be NULL) also on failure. Main thread (engines
- * may read files).
+ * Makes the comparison and the engines. Takes evidence and shape (each may be NULL) also on failure. Main
+ * thread (engines may read files).
  */
 enum mrg_err mrg_dependency_new(struct mrg_config *owner, const struct mrg_dependency_config *config,
                                 struct mrg_evidence *evidence,
-                                void (*free_evidence)(struct mrg_evidence *evidence),
+                                void (*free_evidence)(struct mrg_evidence *evidence), struct mrg_shape *shape,
                                 struct mrg_services *services, struct mrg_stats *stats,
                                 struct mrg_dependency **ret_dependency, struct mrg_error *err);
 struct mrg_dependency *mrg_dependency_ref(struct mrg_dependency *dependency);

@@ -32,6 +32,13 @@ struct mrg_text;
  * into the gateway but for mrg_exchange_unref. */
 typedef void (*mrg_deliver_fn)(struct mrg_exchange *exchange);
 
+/*
+ * Whether a reply fits the form that this exchange's wire has for it (a protobuf message). INVALID: the
+ * message says where and why, in words that a model can act on. Called by whoever has the turn.
+ */
+typedef enum mrg_err (*mrg_fits_fn)(const struct mrg_exchange *exchange, const struct mrg_reply *reply,
+                                    struct mrg_error *err);
+
 /* The life of an exchange; mrg_exchange_move asserts that a step is legal. */
 enum mrg_phase {
     MRG_PHASE_RECEIVED, /* the adapter fills it */
@@ -49,6 +56,7 @@ struct mrg_exchange {
     struct mrg_door *door;       /* the address it came in by; a reference, released with the exchange */
     uint64_t received_us;        /* monotonic; when the last byte was in */
     mrg_deliver_fn deliver;      /* the adapter's; never NULL */
+    mrg_fits_fn fits;            /* the adapter's; NULL: every reply does */
     void *adapter;               /* the adapter's own, in the arena */
 
     /* Gateway and engines only */
@@ -57,7 +65,7 @@ struct mrg_exchange {
     enum mrg_phase phase;
     struct mrg_list link; /* in the state's queue */
     struct mrg_gateway *gateway;
-    struct mrg_dependency *dependency; /* a reference */
+    struct mrg_dependency *dependency; /* a reference; an adapter that knows it sets it before submit */
     struct mrg_session *session;       /* a reference */
     struct mrg_state *state;           /* a reference */
     size_t engine_index;               /* next engine of the chain to ask */

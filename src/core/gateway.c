@@ -165,6 +165,18 @@ struct mrg_dependency *mrg_gateway_dependency(struct mrg_gateway *gateway, const
     return found;
 }
 
+struct mrg_dependency *mrg_gateway_find(struct mrg_gateway *gateway, mrg_dependency_fits_fn fits, void *ctx)
+{
+    struct mrg_dependency *found = NULL;
+    pthread_rwlock_rdlock(&gateway->lock);
+    for (size_t i = 0; i < gateway->dependency_count && !found; i++) {
+        if (fits(ctx, gateway->dependencies[i]))
+            found = mrg_dependency_ref(gateway->dependencies[i]);
+    }
+    pthread_rwlock_unlock(&gateway->lock);
+    return found;
+}
+
 void mrg_gateway_enter(struct mrg_gateway *gateway)
 {
     atomic_fetch_add(&gateway->in_flight, 1);

@@ -53,6 +53,13 @@ struct mrg_stats *mrg_gateway_stats(struct mrg_gateway *gateway);
 /* The current configuration, a reference; the dependency of that name, a reference or NULL. */
 struct mrg_config *mrg_gateway_config(struct mrg_gateway *gateway);
 struct mrg_dependency *mrg_gateway_dependency(struct mrg_gateway *gateway, const char *name);
+/*
+ * The first dependency, in the configuration's order, for which `fits` returns true, a reference; NULL. For
+ * adapters that tell dependencies apart by more than a name. `fits` runs under the gateway's read lock: it
+ * may take references, and calls nothing else of the gateway.
+ */
+typedef bool (*mrg_dependency_fits_fn)(void *ctx, struct mrg_dependency *dependency);
+struct mrg_dependency *mrg_gateway_find(struct mrg_gateway *gateway, mrg_dependency_fits_fn fits, void *ctx);
 /* Opens one address for each wire and dependency, in that session: appends [{"name","http":…}] to buf. */
 enum mrg_err mrg_gateway_open_session(struct mrg_gateway *gateway, const char *session, struct mrg_buf *buf,
                                       struct mrg_error *err);

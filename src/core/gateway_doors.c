@@ -8,8 +8,6 @@
 #include "util/json.h"
 #include "util/text.h"
 
-#define SESSION_ADDRESS "127.0.0.1:0" /* loopback always: these addresses are for tests on this machine */
-
 /* Takes the doors out for which `matches` says so; the caller closes them outside the lock. */
 static struct mrg_session_door *take_doors(struct mrg_gateway *gateway, const char *session)
 {
@@ -65,17 +63,31 @@ void mrg_gateway_forget_doors(struct mrg_gateway *gateway)
     }
 }
 
+/* Whether the dependency is reached over that wire at all: a session's own addresses are of the same wires. */
+static bool is_served(const struct mrg_config *config, const struct mrg_dependency_config *one,
+                      const struct mrg_transport *transport)
+{
+    const char *wire = transport->ops->name;
+    if (strcmp(wire, "http") == 0)
+        return one->listen_http || (config->listen_http && one->prefix);
+    if (strcmp(wire, "grpc") == 0)
+        return one->listen_grpc || (config->listen_grpc && mrg_dependency_has_protos(one));
+    return one->listen_zmq.count > 0 || config->listen_zmq.count > 0;
+}
+
 /* Opens one and puts it before *doors. */
 static enum mrg_err open_door(struct mrg_transport *transport, const char *dependency, const char *session,
                               struct mrg_session_door **doors, struct mrg_buf *buf, struct mrg_error *err)
 {
     struct mrg_door *door = mrg_door_new(MRG_DOOR_DEPENDENCY, dependency, session);
-    enum mrg_err code = transport->ops->open(transport, SESSION_ADDRESS, door, err);
+    enum mrg_err code = transport->ops->open(transport, transport->ops->session, door, err);
     if (code) {
         mrg_door_unref(door);
         return code;
     }
-    mrg_buf_appendf(buf, ",\"%s\":\"%s%s\"", transport->ops->name, transport->ops->scheme, door->address);
+    bool many = transport->ops->many;
+    mrg_buf_appendf(buf, ",\"%s\":%s\"%s%s\"%s", transport->ops->name, many ? "[" : "",
+                    transport->ops->scheme, door->address, many ? "]" : "");
     struct mrg_session_door *one = mrg_zalloc(sizeof(*one));
     one->transport = transport;
     one->door = door;
@@ -117,14 +129,21 @@ enum mrg_err mrg_gateway_open_session(struct mrg_gateway *gateway, const char *s
 {
     struct mrg_config *config = mrg_gateway_config(gateway);
     struct mrg_session_door *doors = NULL;
-    enum mrg_err code = check_room(gateway, config->dependency_count * gateway->transport_count, err);
+    size_t wanted = 0;
+    for (size_t i = 0; i < config->dependency_count; i++) {
+        for (size_t k = 0; k < gateway->transport_count; k++)
+            wanted += is_served(config, &config->dependencies[i], gateway->transports[k]);
+    }
+    enum mrg_err code = check_room(gateway, wanted, err);
     mrg_buf_append_char(buf, '[');
     for (size_t i = 0; i < config->dependency_count && !code; i++) {
         const char *name = config->dependencies[i].name;
         mrg_buf_append_str(buf, i ? ",{\"name\":" : "{\"name\":");
         mrg_json_append_string(buf, mrg_slice_of(name));
-        for (size_t k = 0; k < gateway->transport_count && !code; k++)
-            code = open_door(gateway->transports[k], name, session, &doors, buf, err);
+        for (size_t k = 0; k < gateway->transport_count && !code; k++) {
+            if (is_served(config, &config->dependencies[i], gateway->transports[k]))
+                code = open_door(gateway->transports[k], name, session, &doors, buf, err);
+        }
         mrg_buf_append_char(buf, '}');
     }
     mrg_buf_append_char(buf, ']');

@@ -195,7 +195,8 @@ void mrg_gateway_submit(struct mrg_gateway *gateway, struct mrg_exchange *exchan
     mrg_gateway_enter(gateway);
     exchange->gateway = gateway;
     struct mrg_slice session = session_of(exchange);
-    exchange->dependency = find_dependency(gateway, exchange);
+    if (!exchange->dependency)
+        exchange->dependency = find_dependency(gateway, exchange);
     /* Behind a shared address's prefix the session may stand as well: /inventory/__s/NAME/items. */
     struct mrg_slice behind =
         exchange->door->kind == MRG_DOOR_SHARED ? from_path(exchange) : (struct mrg_slice){NULL, 0};

@@ -33,6 +33,25 @@
 #define MRG_MAX_BODY_DEPTH                                                                                   \
     (MRG_JSON_DEPTH - 2) /* arrays and objects in each other: a cassette's line puts two around a body */
 
+/* gRPC and protobuf */
+#define MRG_MAX_PROTO_DEPTH                                                                                  \
+    100u /* messages in each other, as protobuf's own libraries allow: more could fill a stack */
+#define MRG_MAX_PROTO_FIELDS                                                                                 \
+    (1u << 20) /* fields of one message in all: an empty one takes two bytes and some fifty in memory */
+#define MRG_MAX_DESCRIPTORS (64u << 20) /* bytes of a dependency's descriptor set */
+#define MRG_PROTOC_MS       60000u      /* how long protoc may take */
+#define MRG_MAX_METADATA    (16u << 10) /* bytes of a gRPC call's metadata, beside what `limits.headers` says */
+#define MRG_GRPC_THREADS    2u          /* completion queues, a thread each */
+#define MRG_GRPC_STREAMS    1000u       /* calls at one time on one connection */
+
+/* ZeroMQ */
+#define MRG_ZMQ_MAX_FRAMES 64u   /* frames of one message, routing ids included: 1 byte frames cost 64 each */
+#define MRG_ZMQ_MAX_ROUTE  16u   /* of these, frames before the empty one: proxies that it came through */
+#define MRG_ZMQ_HWM        1000u /* messages that a peer may have waiting, each way */
+
+/* Callers of our own (mirage call, ls) */
+#define MRG_CALL_TIMEOUT_MS 30000u /* a call, connecting included, unless --timeout says else */
+
 /* Sessions */
 #define MRG_MAX_SESSION_NAME 128      /* bytes of a session's name: it stands in headers, paths and logs */
 #define MRG_MAX_SESSIONS     10000u   /* sessions at one time; past it one that is idle goes */
@@ -40,7 +59,7 @@
 #define MRG_MAX_SCENARIO                                                                                     \
     (64u << 10) /* bytes of a scenario's context: it is shown to the model at each request */
 #define MRG_MAX_TURN_QUEUE        4096u /* requests waiting for one state's turn; more get 503 */
-#define MRG_MAX_SESSION_LISTENERS 64u   /* addresses of their own that sessions may hold */
+#define MRG_MAX_SESSION_LISTENERS 64u  /* addresses of their own that sessions may hold */
 
 /* History */
 #define MRG_WINDOW 20u /* exchanges that the model is always shown (paper, section III-B) */

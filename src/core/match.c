@@ -162,6 +162,10 @@ struct mrg_hash128 mrg_match_identity(const struct mrg_match *match)
     mrg_buf_append_char(&buf, config->preset == MRG_PRESET_PAPER ? 'p' : 'n');
     add_strings(&buf, &config->cassette.ignore);
     add_strings(&buf, &config->hide);
+    if (match->shape) {
+        struct mrg_hash128 shape = match->shape->ops->identity(match->shape);
+        mrg_buf_append(&buf, (const char *)&shape, sizeof(shape));
+    }
     struct mrg_hash128 identity = mrg_hash128_of(buf.data, buf.len, 0);
     mrg_buf_done(&buf);
     return identity;
@@ -203,6 +207,11 @@ enum mrg_err mrg_match_new(const struct mrg_dependency_config *config, struct mr
     mrg_match_read_redact_key(match);
     *ret_match = match;
     return MRG_ERR_OK;
+}
+
+void mrg_match_use_shape(struct mrg_match *match, const struct mrg_shape *shape)
+{
+    match->shape = shape;
 }
 
 void mrg_match_free(struct mrg_match *match)

@@ -16,15 +16,18 @@
 
 struct mrg_dependency_config;
 struct mrg_match;
+struct mrg_shape;
 
 /* Fails on a path that cannot be parsed, with the path in the message. `config` must outlive the match. */
 enum mrg_err mrg_match_new(const struct mrg_dependency_config *config, struct mrg_match **ret_match,
                            struct mrg_error *err);
 void mrg_match_free(struct mrg_match *match);
+/* Keys are made of the shape's canonical form from now on. Before the match is shared; shape outlives it. */
+void mrg_match_use_shape(struct mrg_match *match, const struct mrg_shape *shape);
 
 /*
  * The same for two matches that give every request the same key: made from the same name, cassette.ignore,
- * headers.hide and preset.
+ * headers.hide and preset, with shapes of the same identity.
  */
 struct mrg_hash128 mrg_match_identity(const struct mrg_match *match);
 

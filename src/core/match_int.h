@@ -7,6 +7,7 @@
 #include "core/config.h"
 #include "core/match.h"
 #include "core/query.h"
+#include "core/shape.h"
 #include "util/jpath.h"
 #include "util/json.h"
 
@@ -28,6 +29,7 @@ struct mrg_rules {
 
 struct mrg_match {
     const struct mrg_dependency_config *config; /* outlives the match */
+    const struct mrg_shape *shape;              /* outlives it too; NULL: nothing is known */
     struct mrg_rules ignore;
     struct mrg_rules redact;
     bool has_redact_key;                     /* placeholders are made with a key */

@@ -156,7 +156,7 @@ static enum body_tag body_hash(const struct mrg_match *match, const struct mrg_b
     return body->kind == MRG_BODY_TEXT ? TAG_TEXT : TAG_BINARY;
 }
 
-struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request)
+static struct mrg_hash128 key_of(const struct mrg_match *match, const struct mrg_request *request)
 {
     struct mrg_hash128 path = {0, 0}, body = {0, 0};
     struct mrg_slice boundary = {NULL, 0};
@@ -180,4 +180,14 @@ struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg
         htole64(body.high),
     };
     return mrg_hash128_of(parts, sizeof(parts), 0);
+}
+
+struct mrg_hash128 mrg_match_key(const struct mrg_match *match, const struct mrg_request *request)
+{
+    if (!match->shape)
+        return key_of(match, request);
+    struct mrg_arena *arena = NULL;
+    struct mrg_hash128 key = key_of(match, match->shape->ops->canonical(match->shape, &arena, request));
+    mrg_arena_free(arena);
+    return key;
 }

@@ -5,43 +5,98 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/status.h"
 #include "util/json.h"
 #include "util/utf8.h"
 
-static bool same_name(const struct mrg_reply *reply, size_t a, size_t b)
-{
-    return mrg_slice_eq(reply->headers[a].name, reply->headers[b].name);
-}
-
-static bool is_repeat(const struct mrg_reply *reply, size_t at)
+static bool is_repeat(const struct mrg_header *headers, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
-        if (same_name(reply, i, at))
+        if (mrg_slice_eq(headers[i].name, headers[at].name))
             return true;
     }
     return false;
 }
 
-static void append_header(struct mrg_buf *buf, const struct mrg_reply *reply, size_t at)
+/* The name with all its values: one as a string, several as a list. */
+static void append_name(struct mrg_buf *buf, const struct mrg_header *headers, size_t count, size_t at)
 {
     size_t next = at + 1;
-    while (next < reply->header_count && !same_name(reply, at, next))
+    while (next < count && !mrg_slice_eq(headers[at].name, headers[next].name))
         next++;
-    mrg_json_append_string(buf, reply->headers[at].name);
+    mrg_json_append_string(buf, headers[at].name);
     mrg_buf_append_char(buf, ':');
-    if (next == reply->header_count) {
-        mrg_json_append_string(buf, reply->headers[at].value);
+    if (next == count) {
+        mrg_json_append_string(buf, headers[at].value);
         return;
     }
     char before = '[';
-    for (size_t i = at; i < reply->header_count; i++) {
-        if (!same_name(reply, at, i))
+    for (size_t i = at; i < count; i++) {
+        if (!mrg_slice_eq(headers[at].name, headers[i].name))
             continue;
         mrg_buf_append_char(buf, before);
-        mrg_json_append_string(buf, reply->headers[i].value);
+        mrg_json_append_string(buf, headers[i].value);
         before = ',';
     }
     mrg_buf_append_char(buf, ']');
+}
+
+/* `,"headers":{…}`; nothing when there are none. */
+static void append_headers(struct mrg_buf *buf, const char *member, const struct mrg_header *headers,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_repeat(headers, i))
+            continue;
+        if (i == 0)
+            mrg_buf_appendf(buf, ",\"%s\":{", member);
+        else
+            mrg_buf_append_char(buf, ',');
+        append_name(buf, headers, count, i);
+    }
+    if (count > 0)
+        mrg_buf_append_char(buf, '}');
+}
+
+static void append_grpc(struct mrg_buf *buf, const struct mrg_reply *reply)
+{
+    if (reply->has_grpc_status) {
+        const char *name = mrg_status_name(reply->grpc_status);
+        if (name)
+            mrg_buf_appendf(buf, ",\"grpc_status\":\"%s\"", name);
+        else
+            mrg_buf_appendf(buf, ",\"grpc_status\":%d", reply->grpc_status);
+    }
+    if (reply->grpc_message.ptr) {
+        mrg_buf_append_str(buf, ",\"grpc_message\":");
+        mrg_json_append_string(buf, reply->grpc_message);
+    }
+    if (reply->grpc_details.ptr) {
+        mrg_buf_append_str(buf, ",\"grpc_details\":");
+        mrg_buf_append_slice(buf, reply->grpc_details);
+    }
+    append_headers(buf, "trailers", reply->trailers, reply->trailer_count);
+}
+
+int mrg_reply_grpc_status(const struct mrg_reply *reply)
+{
+    return reply->has_grpc_status ? reply->grpc_status : mrg_status_from_http(reply->status);
+}
+
+struct mrg_body mrg_reply_body(const struct mrg_reply *reply, struct mrg_arena *arena)
+{
+    if (reply->body.kind != MRG_BODY_NONE || !reply->has_grpc_status || reply->grpc_status == MRG_GRPC_OK)
+        return reply->body;
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_buf_appendf(&buf, "{\"code\":%d,\"message\":", reply->grpc_status);
+    mrg_json_append_string(&buf, reply->grpc_message.ptr ? reply->grpc_message : MRG_SLICE(""));
+    mrg_buf_append_str(&buf, ",\"details\":");
+    mrg_buf_append_slice(&buf, reply->grpc_details.ptr ? reply->grpc_details : MRG_SLICE("[]"));
+    mrg_buf_append_char(&buf, '}');
+    struct mrg_body body = {MRG_BODY_JSON, {mrg_arena_memdup(arena, buf.data, buf.len), buf.len}};
+    mrg_buf_done(&buf);
+    return body;
 }
 
 bool mrg_reply_says_text(const struct mrg_reply *reply)
@@ -73,18 +128,10 @@ static void append_body(struct mrg_buf *buf, const struct mrg_reply *reply)
 
 void mrg_reply_append_json(struct mrg_buf *buf, const struct mrg_reply *reply)
 {
-    bool first = true;
     mrg_buf_appendf(buf, "{\"status\":%d", reply->status);
-    for (size_t i = 0; i < reply->header_count; i++) {
-        if (is_repeat(reply, i))
-            continue;
-        mrg_buf_append_str(buf, first ? ",\"headers\":{" : ",");
-        first = false;
-        append_header(buf, reply, i);
-    }
-    if (!first)
-        mrg_buf_append_char(buf, '}');
+    append_headers(buf, "headers", reply->headers, reply->header_count);
     append_body(buf, reply);
+    append_grpc(buf, reply);
     if (reply->unsure.len > 0) {
         mrg_buf_append_str(buf, ",\"unsure\":");
         mrg_json_append_string(buf, reply->unsure);

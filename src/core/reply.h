@@ -23,13 +23,30 @@ struct mrg_reply {
     const char *error; /* Mirage's own failure: a sentence for mirage-error; NULL for the service's */
     bool
         lasting; /* exchange->reply_text stands for this very reply and will again: transports may keep it prepared */
+    bool has_grpc_status;          /* grpc_status is exact, and nothing is guessed from `status` */
+    int grpc_status;               /* its number (core/status.h), also one that has no name */
+    struct mrg_slice grpc_message; /* UTF-8; ptr NULL: taken from the body */
+    struct mrg_slice grpc_details; /* a checked JSON array of objects with "@type"; ptr NULL: none */
+    struct mrg_header *trailers;   /* as headers; only gRPC has a place for them */
+    size_t trailer_count;          /* of trailers */
 };
+
+/* The gRPC status that a reply has: the exact one, else the one that stands for its HTTP status. */
+int mrg_reply_grpc_status(const struct mrg_reply *reply);
+
+/*
+ * The body as wires without a place for a gRPC status show it: the reply's own, else, for an exact status that
+ * is not OK, google.rpc.Status as JSON: {"code":5,"message":"…","details":[…]} (as gRPC gateways send it), in
+ * the arena.
+ */
+struct mrg_body mrg_reply_body(const struct mrg_reply *reply, struct mrg_arena *arena);
 
 /*
  * Reads the text form (any text: it is checked first). Errors name the member and what was expected, in words
  * that a model can act on: "\"status\" is \"created\"; expected an integer from 200 to 999". Unknown members
- * are refused by name; those of later versions (grpc_*, trailers, messages, state) are accepted and dropped,
- * but their shapes are checked, and the grpc_* ones, trailers and messages do not stand in a body's place.
+ * are refused by name; those of later versions (messages, state) are accepted and dropped, but their shapes are
+ * checked, and messages do not stand in a body's place. "grpc_status" is a name of core/status.h or a number;
+ * a status that is missing beside it is the HTTP one that stands for it.
  * null counts as absent for all but status and body. Header values are strings,
  * numbers, booleans or arrays of these; a name that is no token, or a value with a control character, is
  * refused, and so are more than MRG_MAX_REPLY_HEADER_BYTES of them. A JSON body is nested at most

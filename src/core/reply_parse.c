@@ -4,6 +4,7 @@
 #include "core/jsontext.h"
 #include "core/limits.h"
 #include "core/reply.h"
+#include "core/status.h"
 #include "util/base64.h"
 #include "util/json.h"
 
@@ -12,11 +13,10 @@
 struct reading {
     struct mrg_arena *arena;
     struct mrg_reply *reply; /* what is being filled */
-    size_t header_room;      /* of reply->headers */
-    size_t header_bytes;     /* of names and values so far, 4 more for each */
+    size_t header_bytes;     /* of names and values so far, trailers' too, 4 more for each */
     struct mrg_slice body;   /* raw value of the body's member; ptr NULL when absent */
     const char *body_name;   /* which of the three it is */
-    const char *streamed;    /* a member that stands for a body where a reply is gRPC's; NULL when absent */
+    bool streamed;           /* "messages" was there */
     bool status;             /* it was there */
 };
 
@@ -73,38 +73,39 @@ static struct mrg_slice trimmed(struct mrg_arena *arena, struct mrg_slice value)
     return (struct mrg_slice){mrg_arena_memdup(arena, text.ptr, text.len), text.len};
 }
 
-static enum mrg_err add_header(void *ctx, struct mrg_slice name, struct mrg_slice value,
-                               struct mrg_error *err)
+/* Headers or trailers being filled. */
+struct fields {
+    struct reading *reading;
+    const char *what; /* the member, in quotes */
+    struct mrg_header **items;
+    size_t *count;
+    size_t room;
+};
+
+static enum mrg_err add_field(void *ctx, struct mrg_slice name, struct mrg_slice value, struct mrg_error *err)
 {
-    struct reading *reading = ctx;
-    struct mrg_reply *reply = reading->reply;
+    struct fields *fields = ctx;
+    struct reading *reading = fields->reading;
     enum mrg_err code = check_header(name, value, err);
     if (code)
         return code;
-    if (reply->header_count == MRG_MAX_REPLY_HEADERS)
-        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"headers\" has more than %d values",
+    if (*fields->count == MRG_MAX_REPLY_HEADERS)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "%s has more than %d values", fields->what,
                              MRG_MAX_REPLY_HEADERS);
     reading->header_bytes += name.len + value.len + 4;
     if (reading->header_bytes > MRG_MAX_REPLY_HEADER_BYTES)
-        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"headers\" has more than %u bytes in all",
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "%s has more than %u bytes in all", fields->what,
                              MRG_MAX_REPLY_HEADER_BYTES);
-    if (reply->header_count == reading->header_room) {
-        reading->header_room = reading->header_room ? 2 * reading->header_room : 4;
-        struct mrg_header *more = mrg_arena_alloc(reading->arena, reading->header_room * sizeof(*more));
-        if (reply->header_count > 0)
-            memcpy(more, reply->headers, reply->header_count * sizeof(*more));
-        reply->headers = more;
+    if (*fields->count == fields->room) {
+        fields->room = fields->room ? 2 * fields->room : 4;
+        struct mrg_header *more = mrg_arena_alloc(reading->arena, fields->room * sizeof(*more));
+        if (*fields->count > 0)
+            memcpy(more, *fields->items, *fields->count * sizeof(*more));
+        *fields->items = more;
     }
     struct mrg_slice lower = mrg_jsontext_lower(reading->arena, name);
-    reply->headers[reply->header_count++] = (struct mrg_header){lower, trimmed(reading->arena, value)};
+    (*fields->items)[(*fields->count)++] = (struct mrg_header){lower, trimmed(reading->arena, value)};
     return MRG_ERR_OK;
-}
-
-static enum mrg_err drop_header(void *ctx, struct mrg_slice name, struct mrg_slice value,
-                                struct mrg_error *err)
-{
-    (void)ctx;
-    return check_header(name, value, err);
 }
 
 static enum mrg_err note_body(struct reading *reading, const char *name, struct mrg_slice raw,
@@ -127,17 +128,22 @@ static enum mrg_err read_unsure(struct reading *reading, struct mrg_slice raw, s
     return MRG_ERR_OK;
 }
 
-/* gRPC status names are upper case; which of them exist is the later version's to know. */
-static enum mrg_err check_grpc_status(struct mrg_slice raw, struct mrg_error *err)
+static enum mrg_err read_grpc_status(struct reading *reading, struct mrg_slice raw, struct mrg_error *err)
 {
-    int number;
-    if (*raw.ptr == '"' ? raw.len > 2 : read_integer(raw, 999, &number))
-        return MRG_ERR_OK;
-    return mrg_jsontext_expected(err, "\"grpc_status\"", raw,
-                                 "a status name such as \"ABORTED\" or a number");
+    int number = -1;
+    if (*raw.ptr == '"')
+        number = mrg_status_of_name(mrg_jsontext_string(reading->arena, raw));
+    else if (!read_integer(raw, 999, &number))
+        number = -1;
+    if (number < 0)
+        return mrg_jsontext_expected(err, "\"grpc_status\"", raw,
+                                     "a status name such as \"ABORTED\" or a number");
+    reading->reply->has_grpc_status = true;
+    reading->reply->grpc_status = number;
+    return MRG_ERR_OK;
 }
 
-static enum mrg_err check_details(struct mrg_slice raw, struct mrg_error *err)
+static enum mrg_err read_details(struct reading *reading, struct mrg_slice raw, struct mrg_error *err)
 {
     static const char expected[] = "an array of objects with \"@type\"";
     if (*raw.ptr != '[')
@@ -148,6 +154,10 @@ static enum mrg_err check_details(struct mrg_slice raw, struct mrg_error *err)
         if (!mrg_json_member(item, "@type", &type) || *type.ptr != '"')
             return mrg_jsontext_expected(err, "\"grpc_details\"", raw, expected);
     }
+    if (raw.len > MRG_MAX_REPLY_BODY)
+        return mrg_error_set(err, MRG_ERR_TOO_LARGE, "\"grpc_details\" has %zu bytes; expected at most %u",
+                             raw.len, MRG_MAX_REPLY_BODY);
+    reading->reply->grpc_details = mrg_jsontext_minified(reading->arena, raw);
     return MRG_ERR_OK;
 }
 
@@ -157,41 +167,36 @@ static enum mrg_err check_first(const char *what, struct mrg_slice raw, char fir
     return *raw.ptr == first ? MRG_ERR_OK : mrg_jsontext_expected(err, what, raw, expected);
 }
 
-/* Of these the first that was seen; "messages" before all others. */
-static void note_streamed(struct reading *reading, struct mrg_slice key)
+/* What a reply over gRPC has beside a body. */
+static enum mrg_err read_grpc(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
+                              struct mrg_error *err)
 {
-    static const char *const names[] = {"grpc_status", "grpc_message", "grpc_details", "trailers"};
-    if (mrg_slice_eq_str(key, "messages"))
-        reading->streamed = "messages";
-    for (size_t i = 0; !reading->streamed && i < MRG_ARRAY_LEN(names); i++) {
-        if (mrg_slice_eq_str(key, names[i]))
-            reading->streamed = names[i];
-    }
+    if (mrg_slice_eq_str(key, "grpc_status"))
+        return read_grpc_status(reading, raw, err);
+    if (mrg_slice_eq_str(key, "grpc_message"))
+        return mrg_jsontext_read_string(reading->arena, "\"grpc_message\"", raw,
+                                        &reading->reply->grpc_message, err);
+    if (mrg_slice_eq_str(key, "grpc_details"))
+        return read_details(reading, raw, err);
+    struct fields fields = {reading, "\"trailers\"", &reading->reply->trailers,
+                            &reading->reply->trailer_count, 0};
+    return mrg_jsontext_pairs(reading->arena, fields.what, raw, add_field, &fields, err);
 }
 
 /* Members of later versions. */
 static enum mrg_err check_later(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
                                 struct mrg_error *err)
 {
-    note_streamed(reading, key);
-    if (mrg_slice_eq_str(key, "grpc_status"))
-        return check_grpc_status(raw, err);
-    if (mrg_slice_eq_str(key, "grpc_message"))
-        return check_first("\"grpc_message\"", raw, '"', "a string", err);
-    if (mrg_slice_eq_str(key, "grpc_details"))
-        return check_details(raw, err);
-    if (mrg_slice_eq_str(key, "trailers"))
-        return mrg_jsontext_pairs(reading->arena, "\"trailers\"", raw, drop_header, reading, err);
-    if (mrg_slice_eq_str(key, "messages"))
+    if (mrg_slice_eq_str(key, "messages")) {
+        reading->streamed = true;
         return check_first("\"messages\"", raw, '[', "an array", err);
+    }
     return check_first("\"state\"", raw, '{', "an object, the changes to the state as a merge patch", err);
 }
 
-static bool is_later(struct mrg_slice key)
+static bool is_one_of(struct mrg_slice key, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"grpc_status", "grpc_message", "grpc_details",
-                                        "trailers",    "messages",     "state"};
-    for (size_t i = 0; i < MRG_ARRAY_LEN(names); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (mrg_slice_eq_str(key, names[i]))
             return true;
     }
@@ -201,37 +206,38 @@ static bool is_later(struct mrg_slice key)
 static enum mrg_err read_member(struct reading *reading, struct mrg_slice key, struct mrg_slice raw,
                                 struct mrg_error *err)
 {
+    static const char *const grpc[] = {"grpc_status", "grpc_message", "grpc_details", "trailers"};
+    static const char *const later[] = {"messages", "state"};
+    struct fields headers = {reading, "\"headers\"", &reading->reply->headers, &reading->reply->header_count,
+                             0};
     if (mrg_slice_eq_str(key, "status"))
         return read_status(reading, raw, err);
     if (mrg_slice_eq_str(key, "body"))
         return note_body(reading, "\"body\"", raw, err);
     if (mrg_slice_eq_str(key, "headers"))
-        return is_null(raw)
-                   ? MRG_ERR_OK
-                   : mrg_jsontext_pairs(reading->arena, "\"headers\"", raw, add_header, reading, err);
+        return is_null(raw) ? MRG_ERR_OK
+                            : mrg_jsontext_pairs(reading->arena, headers.what, raw, add_field, &headers, err);
     if (mrg_slice_eq_str(key, "unsure"))
         return is_null(raw) ? MRG_ERR_OK : read_unsure(reading, raw, err);
     if (mrg_slice_eq_str(key, "body_text"))
         return is_null(raw) ? MRG_ERR_OK : note_body(reading, "\"body_text\"", raw, err);
     if (mrg_slice_eq_str(key, "body_base64"))
         return is_null(raw) ? MRG_ERR_OK : note_body(reading, "\"body_base64\"", raw, err);
-    if (is_later(key))
+    if (is_one_of(key, grpc, MRG_ARRAY_LEN(grpc)))
+        return is_null(raw) ? MRG_ERR_OK : read_grpc(reading, key, raw, err);
+    if (is_one_of(key, later, MRG_ARRAY_LEN(later)))
         return is_null(raw) ? MRG_ERR_OK : check_later(reading, key, raw, err);
     return mrg_error_set(err, MRG_ERR_INVALID,
                          "unknown member \"%.*s\"; expected \"status\", \"headers\", \"body\" or \"unsure\"",
                          (int)(key.len < 60 ? key.len : 60), key.ptr);
 }
 
-/* Over HTTP a reply of such members alone would be an empty one. */
+/* A reply to a unary call of such members alone would be an empty one. */
 static enum mrg_err check_absent_body(const struct reading *reading, struct mrg_error *err)
 {
-    int status = reading->reply->status;
-    bool has_none = status == 204 || status == 205 || status == 304;
-    if (!reading->streamed || reading->reply->unsure.len > 0 ||
-        (has_none && strcmp(reading->streamed, "messages") != 0))
+    if (!reading->streamed || reading->reply->unsure.len > 0)
         return MRG_ERR_OK;
-    return mrg_error_set(err, MRG_ERR_INVALID, "\"%s\" has no meaning here; expected \"body\"",
-                         reading->streamed);
+    return mrg_error_set(err, MRG_ERR_INVALID, "\"messages\" has no meaning here; expected \"body\"");
 }
 
 static enum mrg_err check_body(const struct mrg_body *body, struct mrg_error *err)
@@ -286,7 +292,9 @@ enum mrg_err mrg_reply_parse(struct mrg_arena *arena, struct mrg_slice text, str
     struct mrg_slice key, raw;
     while (!code && mrg_json_next(text, &cursor, &key, &raw))
         code = read_member(&reading, key, raw, err);
-    if (!code && !reading.status && reply.unsure.len == 0)
+    if (!code && !reading.status && reply.has_grpc_status)
+        reply.status = mrg_status_to_http(reply.grpc_status);
+    else if (!code && !reading.status && reply.unsure.len == 0)
         code = mrg_jsontext_expected(err, "\"status\"", (struct mrg_slice){NULL, 0}, STATUS_EXPECTED);
     if (!code)
         code = read_body(&reading, err);

@@ -20,7 +20,7 @@ struct mrg_watch;
 enum mrg_door_kind {
     MRG_DOOR_CONTROL,    /* control verbs for all, /metrics */
     MRG_DOOR_DEPENDENCY, /* one dependency's own */
-    MRG_DOOR_SHARED,     /* dependencies told apart by prefix */
+    MRG_DOOR_SHARED,     /* dependencies told apart by prefix, service or envelope */
 };
 
 struct mrg_door {
@@ -28,7 +28,8 @@ struct mrg_door {
     enum mrg_door_kind kind;
     char *dependency; /* its name, for MRG_DOOR_DEPENDENCY; else NULL */
     char *session;    /* every exchange through this door is in that session; NULL: named by the request */
-    char *address;    /* host:port as listening, port 0 resolved; set by the transport */
+    bool control;  /* of a dependency's, for control verbs: the wire's own full form, whatever its format */
+    char *address; /* as listening, port 0 resolved; set by the transport */
 };
 
 struct mrg_door *mrg_door_new(enum mrg_door_kind kind, const char *dependency, const char *session);
@@ -47,8 +48,13 @@ struct mrg_transport_env {
 };
 
 struct mrg_transport_ops {
-    const char *name;   /* "http": key under `listen` and in the ready file */
-    const char *scheme; /* stands before an address where a URL is told: "http://" */
+    const char *name; /* "http", "grpc", "zmq": key under `listen` and in the ready file */
+    const char
+        *scheme; /* stands before an address in the ready file: "http://"; empty where clients take none */
+    const char
+        *session; /* address that a session's own listeners ask for: any port of loopback, always: these
+                          * are for tests on this machine */
+    bool many;    /* a door may have several addresses: a list in the ready file */
     /* Main thread, once. Listens nowhere yet. */
     enum mrg_err (*start)(const struct mrg_transport_env *env, struct mrg_transport **ret_transport,
                           struct mrg_error *err);
@@ -56,8 +62,8 @@ struct mrg_transport_ops {
      * and logs a warning about those that addresses which are open cannot change any more. Main thread;
      * `config` is valid only during the call. */
     void (*configure)(struct mrg_transport *transport, const struct mrg_config *config);
-    /* Listens on `address` (host:port); takes its own reference of door and sets door->address. Any thread.
-     * CONFLICT when taken, UNAVAILABLE after quiesce. */
+    /* Listens on `address` (host:port; zmq: tcp://… or ipc://…); takes its own reference of door and sets
+     * door->address. Any thread. CONFLICT when taken, UNAVAILABLE after quiesce. */
     enum mrg_err (*open)(struct mrg_transport *transport, const char *address, struct mrg_door *door,
                          struct mrg_error *err);
     /* Stops listening there; requests in flight are finished first, on their own time, without blocking the

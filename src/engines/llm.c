@@ -176,7 +176,11 @@ static enum mrg_err read_reply(struct mrg_exchange *exchange, struct mrg_slice t
         return MRG_ERR_INVALID;
     /* The result's bytes end with on_done. */
     struct mrg_slice own = {mrg_arena_memdup(exchange->arena, json.ptr, json.len), json.len};
-    return mrg_reply_parse(exchange->arena, own, &exchange->reply, err);
+    enum mrg_err code = mrg_reply_parse(exchange->arena, own, &exchange->reply, err);
+    /* An answer that the caller's wire cannot say is not usable either. */
+    if (!code && exchange->fits && exchange->reply.unsure.len == 0)
+        code = exchange->fits(exchange, &exchange->reply, err);
+    return code;
 }
 
 /* Sends the answer back with what was wrong with it. */

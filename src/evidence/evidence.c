@@ -6,6 +6,7 @@
 #include "evidence/budget.h"
 #include "evidence/parts.h"
 #include "evidence/prompt.h"
+#include "evidence/protos.h"
 #include "evidence/tokens.h"
 #include "evidence/use.h"
 
@@ -66,6 +67,16 @@ static enum mrg_err read_traces(struct mrg_parts *parts, struct mrg_error *err)
     return code;
 }
 
+static enum mrg_err read_schema(const struct mrg_dependency_config *config, struct mrg_parts *parts,
+                                struct mrg_error *err)
+{
+    struct mrg_strings paths = mrg_evidence_schema(config);
+    enum mrg_err code =
+        mrg_files_read("schema", &paths, MRG_FILES_TEXT, &parts->source, &parts->schema, &parts->drops, err);
+    mrg_evidence_schema_done(&paths);
+    return code;
+}
+
 static enum mrg_err read_parts(const struct mrg_dependency_config *config, const struct mrg_use_parts *use,
                                struct mrg_parts *parts, struct mrg_error *err)
 {
@@ -78,8 +89,7 @@ static enum mrg_err read_parts(const struct mrg_dependency_config *config, const
         code = mrg_files_read("caller", &evidence->caller, MRG_FILES_CODE, &parts->source, &parts->caller,
                               drops, err);
     if (code == MRG_ERR_OK && use->schema)
-        code = mrg_files_read("schema", &evidence->schema, MRG_FILES_TEXT, &parts->source, &parts->schema,
-                              drops, err);
+        code = read_schema(config, parts, err);
     if (code == MRG_ERR_OK && use->traces)
         code = mrg_files_read("traces", &evidence->traces, MRG_FILES_JSON, NULL, &parts->trace_files, drops,
                               err);
@@ -176,7 +186,11 @@ enum mrg_err mrg_evidence_load(const struct mrg_dependency_config *config, struc
                                struct mrg_error *err)
 {
     struct mrg_evidence *evidence = mrg_zalloc(sizeof(*evidence));
-    struct mrg_parts parts = {.name = config->name, .paper = config->preset == MRG_PRESET_PAPER};
+    struct mrg_parts parts = {
+        .name = config->name,
+        .paper = config->preset == MRG_PRESET_PAPER,
+        .grpc = mrg_dependency_has_protos(config),
+    };
     enum mrg_err code = load(config, &parts, evidence, err);
     mrg_parts_done(&parts);
     if (code != MRG_ERR_OK)

@@ -14,6 +14,7 @@ struct mrg_parts {
     const char *name; /* of the dependency; borrowed */
     enum mrg_use use; /* resolved; ALL only when there is nothing at all */
     bool paper;       /* preset: paper */
+    bool grpc;        /* its protobuf messages are known: it may be called over gRPC */
     struct mrg_files source;
     struct mrg_files caller;
     struct mrg_files schema;

@@ -119,5 +119,7 @@ void mrg_prompt_append(struct mrg_buf *buf, const struct mrg_parts *parts, const
     mrg_buf_append_str(buf, mrg_words_made_up);
     mrg_buf_append_str(buf, mrg_words_request);
     mrg_buf_append_str(buf, mrg_words_answer);
+    if (parts->grpc)
+        mrg_buf_append_str(buf, mrg_words_grpc);
     mrg_buf_append_str(buf, source ? mrg_words_unsure_with_source : mrg_words_unsure_without_source);
 }

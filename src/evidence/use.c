@@ -58,7 +58,7 @@ enum mrg_err mrg_use_resolve(const struct mrg_dependency_config *config, enum mr
         .source = evidence->source.count > 0,
         .caller = evidence->caller.count > 0,
         .traces = evidence->traces.count > 0,
-        .schema = evidence->schema.count > 0 && !paper,
+        .schema = (evidence->schema.count > 0 || config->protos.files.count > 0) && !paper,
         .examples = evidence->examples.count > 0 && !paper,
     };
     enum mrg_use use = evidence->use;

@@ -110,6 +110,17 @@ const char mrg_words_answer[] =
     "value, of any type; a reply that is not JSON has \"body_text\" (a string) or \"body_base64\" instead; "
     "one without a body has none of the three.\n";
 
+const char mrg_words_grpc[] =
+    "\n"
+    "Calls over gRPC are shown and answered in the same form: as the HTTP request that the method's "
+    "google.api.http annotation, or a route of the service, makes of them, else as POST "
+    "/package.Service/Method with the message in \"body\" (field names as in the proto, default values "
+    "filled in, 64-bit integers as numbers, enums by name). Answer a success with the output message in \"body\", in that "
+    "spelling, only fields that it has. Answer a failure as the code does over HTTP where it has such a "
+    "form; where it sets a gRPC status itself, with "
+    "{\"grpc_status\": \"NOT_FOUND\", \"grpc_message\": \"…\"}, and with \"grpc_details\": "
+    "[{\"@type\": \"type.googleapis.com/…\"}] and \"trailers\": {} if it sets those.\n";
+
 const char mrg_words_unsure_with_source[] =
     "{\"unsure\": \"why\"} instead, only if the evidence does not determine the reply; never because it is "
     "laborious.\n";

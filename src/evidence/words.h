@@ -28,5 +28,6 @@ extern const char mrg_words_without_source_end[];
 extern const char mrg_words_made_up[];
 extern const char mrg_words_request[];
 extern const char mrg_words_answer[];
+extern const char mrg_words_grpc[]; /* where it may be called over gRPC */
 extern const char mrg_words_unsure_with_source[];
 extern const char mrg_words_unsure_without_source[];

@@ -78,6 +78,8 @@ class Mirage:
         self.args = list(args)
         self.env = clean_environment()
         self.env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+        # What protoc compiled is kept between tests, but not among the user's own.
+        self.env["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"mirage-test-cache-{os.getuid()}")
         for name, value in (env or {}).items():
             if value is None:
                 self.env.pop(name, None)

@@ -41,7 +41,7 @@ static void fake_close(struct mrg_transport *transport, struct mrg_door *door)
 }
 
 static const struct mrg_transport_ops fake_ops = {
-    .name = "http", .scheme = "http://", .open = fake_open, .close = fake_close};
+    .name = "http", .scheme = "http://", .session = "127.0.0.1:0", .open = fake_open, .close = fake_close};
 
 static inline void fake_wire_init(struct fake_wire *wire, struct rig *rig)
 {

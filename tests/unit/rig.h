@@ -205,7 +205,7 @@ static inline void rig_take_over(struct rig *rig, struct mrg_config *config)
     assert_true(config->dependency_count <= MRG_ARRAY_LEN(dependencies));
     for (size_t i = 0; i < config->dependency_count; i++) {
         struct mrg_error err;
-        assert_int_equal(mrg_dependency_new(config, &config->dependencies[i], NULL, NULL, rig_services,
+        assert_int_equal(mrg_dependency_new(config, &config->dependencies[i], NULL, NULL, NULL, rig_services,
                                             rig->stats, &dependencies[i], &err),
                          MRG_ERR_OK);
     }

@@ -169,11 +169,13 @@ static void test_rules(void **state)
          "x.yaml:2:15: no dependencies; expected at least one below `dependencies`\n"},
         {MODEL "dependencies: {a: b}\n",
          "x.yaml:2:15: dependencies: expected a list, each item with a name; got a mapping\n"},
-        {MODEL "dependencies: [{name: a}]\n", "x.yaml:2:16: dependency a has no address; expected listen: "
-                                              "{http: host:port}, or a prefix and a shared "
-                                              "listen.http\n"},
+        {MODEL "dependencies: [{name: a}]\n",
+         "x.yaml:2:16: dependency a has no address; expected listen: "
+         "{http: host:port}, or grpc or zmq there, or a prefix and a shared "
+         "listen.http\n"},
         {MODEL "listen: {http: 'localhost:1'}\ndependencies: [{name: a}]\n",
-         "x.yaml:3:16: dependency a has no address; expected listen: {http: host:port}, or a prefix on the "
+         "x.yaml:3:16: dependency a has no address; expected listen: {http: host:port}, or grpc or zmq "
+         "there, or a prefix on the "
          "shared "
          "address\n"},
         {MODEL TWO "  - {name: a, listen: {http: '127.0.0.1:2'}, prefix: /b}\n",

@@ -76,17 +76,59 @@ static void test_headers(void **state)
 
 static void test_later_members_are_dropped(void **state)
 {
-    struct mrg_reply reply =
-        parse(*state, "{\"status\":409,\"grpc_status\":\"ABORTED\",\"grpc_message\":\"x\",\"grpc_details\":"
-                      "[{\"@type\":\"t\"}],\"trailers\":{\"a\":\"b\"},\"messages\":[1],\"state\":{\"n\":1},"
-                      "\"unsure\":null,\"headers\":null,\"body\":{}}");
+    struct mrg_reply reply = parse(*state, "{\"status\":409,\"messages\":[1],\"state\":{\"n\":1},"
+                                           "\"unsure\":null,\"headers\":null,\"body\":{}}");
     assert_int_equal(reply.status, 409);
     assert_int_equal(reply.header_count, 0);
     assert_int_equal(reply.unsure.len, 0);
-    parse(*state, "{\"status\":200,\"grpc_status\":10,\"state\":null,\"body_text\":\"\"}");
-    parse(*state, "{\"status\":204,\"grpc_status\":0}");
     parse(*state, "{\"status\":200,\"messages\":null,\"grpc_message\":null}");
     parse(*state, "{\"unsure\":\"why\",\"messages\":[]}");
+}
+
+static void test_grpc_members(void **state)
+{
+    static const char text[] =
+        "{\"status\":409,\"grpc_status\":\"ABORTED\",\"grpc_message\":\"x\",\"grpc_details\":"
+        "[{\"@type\":\"t\"}],\"trailers\":{\"a\":\"b\",\"c\":[\"1\",\"2\"]}}";
+    struct mrg_reply reply = parse(*state, text);
+    assert_true(reply.has_grpc_status);
+    assert_int_equal(reply.grpc_status, 10);
+    assert_string_equal(reply.grpc_message.ptr, "x");
+    assert_string_equal(reply.grpc_details.ptr, "[{\"@type\":\"t\"}]");
+    assert_int_equal(reply.trailer_count, 3);
+    assert_string_equal(reply.trailers[2].value.ptr, "2");
+    assert_int_equal(mrg_reply_grpc_status(&reply), 10);
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_reply_append_json(&buf, &reply);
+    assert_string_equal(buf.data, text);
+    mrg_buf_done(&buf);
+
+    reply = parse(*state, "{\"grpc_status\":\"NOT_FOUND\"}");
+    assert_int_equal(reply.status, 404);
+    reply = parse(*state, "{\"grpc_status\":77,\"status\":422,\"body\":{}}");
+    assert_int_equal(reply.status, 422);
+    assert_int_equal(mrg_reply_grpc_status(&reply), 77);
+    reply = parse(*state, "{\"status\":422,\"body\":{}}");
+    assert_false(reply.has_grpc_status);
+    assert_int_equal(mrg_reply_grpc_status(&reply), 3);
+}
+
+static void test_body_of_a_grpc_status(void **state)
+{
+    struct mrg_reply reply = parse(*state, "{\"grpc_status\":\"NOT_FOUND\",\"grpc_message\":\"no \\\"x\\\"\","
+                                           "\"grpc_details\":[ {\"@type\":\"t\"}]}");
+    struct mrg_body body = mrg_reply_body(&reply, *state);
+    assert_int_equal(body.kind, MRG_BODY_JSON);
+    assert_string_equal(body.bytes.ptr,
+                        "{\"code\":5,\"message\":\"no \\\"x\\\"\",\"details\":[{\"@type\":\"t\"}]}");
+    reply = parse(*state, "{\"grpc_status\":\"NOT_FOUND\"}");
+    assert_string_equal(mrg_reply_body(&reply, *state).bytes.ptr,
+                        "{\"code\":5,\"message\":\"\",\"details\":[]}");
+    reply = parse(*state, "{\"grpc_status\":\"OK\"}");
+    assert_int_equal(mrg_reply_body(&reply, *state).kind, MRG_BODY_NONE);
+    reply = parse(*state, "{\"grpc_status\":\"ABORTED\",\"body\":[]}");
+    assert_string_equal(mrg_reply_body(&reply, *state).bytes.ptr, "[]");
 }
 
 static void test_unsure(void **state)
@@ -149,9 +191,10 @@ static void test_refusals(void **state)
     assert_refused("{\"status\":200,\"messages\":[{}]}",
                    "\"messages\" has no meaning here; expected \"body\"");
     assert_refused("{\"status\":204,\"grpc_status\":0,\"messages\":[]}", "\"messages\" has no meaning here");
-    assert_refused("{\"status\":200,\"grpc_message\":\"x\"}",
-                   "\"grpc_message\" has no meaning here; expected \"body\"");
-    assert_refused("{\"status\":200,\"trailers\":{}}", "\"trailers\" has no meaning here");
+    assert_refused("{\"grpc_status\":\"aborted\"}", "\"grpc_status\" is \"aborted\"; expected a status name");
+    assert_refused("{\"grpc_status\":1000}", "\"grpc_status\" is 1000");
+    assert_refused("{\"status\":200,\"grpc_message\":7}", "\"grpc_message\"");
+    assert_refused("{\"status\":200,\"trailers\":{\"a b\":\"\"}}", "has characters that a name cannot have");
 }
 
 static void test_too_many_headers(void **state)
@@ -286,6 +329,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bodies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_headers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_later_members_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_grpc_members, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_body_of_a_grpc_status, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unsure, set_up, tear_down),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test_setup_teardown(test_too_many_headers, set_up, tear_down),

@@ -160,7 +160,7 @@ dependencies:
     cassette: {mode: auto}
   - name: a
     listen: {http: nowhere}
-    protos: {}
+    shadow: {}
 """)
         text = "\n".join(lines)
         for place, words in [(r"1:\d+", "openai.*openia"), (r"3:9", "expected a size.*many"),

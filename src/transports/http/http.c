@@ -330,6 +330,7 @@ static void http_stop(struct mrg_transport *base)
 const struct mrg_transport_ops mrg_transport_http = {
     .name = "http",
     .scheme = "http://",
+    .session = "127.0.0.1:0",
     .start = http_start,
     .configure = http_configure,
     .open = http_open,

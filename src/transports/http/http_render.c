@@ -190,12 +190,13 @@ static struct MHD_Response *render(struct http_request *request, const char *ses
                                    enum MHD_ResponseMemoryMode mode)
 {
     const struct mrg_reply *reply = &request->exchange->reply;
-    size_t len = reply->status == 204 ? 0 : reply->body.bytes.len;
-    struct MHD_Response *response = make(len, len > 0 ? reply->body.bytes.ptr : "", mode);
+    struct mrg_body body = mrg_reply_body(reply, request->exchange->arena);
+    size_t len = reply->status == 204 ? 0 : body.bytes.len;
+    struct MHD_Response *response = make(len, len > 0 ? body.bytes.ptr : "", mode);
     bool typed = false;
     add_service_headers(response, reply, &typed);
     if (!typed && len > 0)
-        add(response, "content-type", type_of(reply->body.kind));
+        add(response, "content-type", type_of(body.kind));
     if (request->shows) {
         if (reply->source)
             add(response, "mirage-source", reply->source);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/grpc/grpc_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/session.h"
+#include "util/log.h"
+#include "util/text.h"
+#include "util/utf8.h"
+#include "wire/proto.h"
+#include "wire/route.h"
+
+#define MAX_ERROR_METADATA 1024u /* bytes of mirage-error; the status has the whole sentence */
+#define OWN_METADATA       4u    /* entries that are Mirage's own, at most */
+#define DETAILS_KEY        "grpc-status-details-bin"
+
+/* ---- the message ---- */
+
+static const char *kind_name(enum mrg_body_kind kind)
+{
+    return kind == MRG_BODY_TEXT ? "a text" : "bytes";
+}
+
+/* Appends the output message that a reply's body stands for. No body is an empty message. */
+static enum mrg_err encode(const struct rpc_call *call, const struct mrg_exchange *exchange,
+                           const struct mrg_reply *reply, bool lenient, struct mrg_buf *buf,
+                           struct mrg_error *err)
+{
+    const struct mrg_message *type = call->method->output;
+    struct mrg_slice json = MRG_SLICE("{}");
+    if (reply->body.kind == MRG_BODY_JSON)
+        json = mrg_route_reply(call->method, &exchange->request, exchange->arena, reply->body.bytes);
+    else if (reply->body.kind != MRG_BODY_NONE)
+        return mrg_error_set(err, MRG_ERR_INVALID,
+                             "the reply does not fit %.200s: the body is %s; expected JSON",
+                             type->full_name.ptr, kind_name(reply->body.kind));
+    enum mrg_err code = mrg_proto_from_json(call->schema, type, json, lenient, buf, err);
+    return code ? mrg_error_wrap(err, "the reply does not fit %.200s", type->full_name.ptr) : MRG_ERR_OK;
+}
+
+enum mrg_err rpc_fits(const struct mrg_exchange *exchange, const struct mrg_reply *reply,
+                      struct mrg_error *err)
+{
+    const struct rpc_call *call = exchange->adapter;
+    if (mrg_reply_grpc_status(reply) != MRG_GRPC_OK)
+        return rpc_error_details_fit(call->schema, reply, err);
+    struct mrg_buf buf;
+    mrg_buf_init(&buf, SIZE_MAX);
+    enum mrg_err code = encode(call, exchange, reply, false, &buf, err);
+    mrg_buf_done(&buf);
+    return code;
+}
+
+/* ---- metadata ---- */
+
+/* The session, but for a caller that named this very one in its metadata: those are told nothing new. */
+static const struct mrg_text *session_to_tell(const struct mrg_exchange *exchange)
+{
+    if (!exchange->session)
+        return NULL;
+    const struct mrg_text *name = mrg_session_name(exchange->session);
+    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
+    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name;
+}
+
+static void add_error(struct rpc_metadata *list, const char *sentence)
+{
+    struct mrg_slice text = mrg_slice_of(sentence);
+    text.len = mrg_utf8_cut(text, MAX_ERROR_METADATA);
+    rpc_metadata_add(list, "mirage-error", text);
+}
+
+static void add_initial(struct rpc_call *call)
+{
+    struct mrg_exchange *exchange = call->exchange;
+    const struct mrg_reply *reply = &exchange->reply;
+    struct rpc_metadata *list = &call->initial;
+    list->items =
+        mrg_arena_alloc(exchange->arena, (reply->header_count + OWN_METADATA) * sizeof(*list->items));
+    if (call->shows) {
+        const struct mrg_text *session = session_to_tell(exchange);
+        if (reply->source)
+            rpc_metadata_add(list, "mirage-source", mrg_slice_of(reply->source));
+        if (session)
+            rpc_metadata_add(list, "mirage-session", mrg_text_slice(session));
+        if (reply->error)
+            add_error(list, reply->error);
+    }
+    rpc_metadata_add_service(list, exchange->arena, reply->headers, reply->header_count);
+}
+
+/* But for the details. */
+static void add_trailing(struct rpc_call *call)
+{
+    struct mrg_exchange *exchange = call->exchange;
+    const struct mrg_reply *reply = &exchange->reply;
+    struct rpc_metadata *list = &call->trailing;
+    list->items =
+        mrg_arena_alloc(exchange->arena, (reply->trailer_count + OWN_METADATA) * sizeof(*list->items));
+    if (call->shows) {
+        char number[16];
+        snprintf(number, sizeof(number), "%d", reply->status);
+        rpc_metadata_add(list, "mirage-http-status", mrg_slice_of(number));
+    }
+    rpc_metadata_add_service(list, exchange->arena, reply->trailers, reply->trailer_count);
+}
+
+/* ---- replies ---- */
+
+/* The message of a reply, made or found again; a reference. */
+static enum mrg_err make_message(struct rpc_call *call, grpc_slice *ret_message, struct mrg_error *err)
+{
+    struct mrg_exchange *exchange = call->exchange;
+    struct mrg_buf *bytes = &call->queue->bytes;
+    struct rpc_cache *cache = &call->queue->cache;
+    bool lasting = exchange->reply.lasting && exchange->reply_text && exchange->dependency;
+    struct mrg_config *config = lasting ? exchange->dependency->owner : NULL;
+    if (lasting && rpc_cache_find(cache, exchange->reply_text, config, call->method, ret_message))
+        return MRG_ERR_OK;
+    mrg_buf_clear(bytes);
+    enum mrg_err code = encode(call, exchange, &exchange->reply, true, bytes, err);
+    if (code)
+        return code;
+    *ret_message = grpc_slice_from_copied_buffer(bytes->data, bytes->len);
+    if (lasting)
+        rpc_cache_keep(cache, exchange->reply_text, config, call->method, *ret_message);
+    return MRG_ERR_OK;
+}
+
+static void answer_message(struct rpc_call *call)
+{
+    struct mrg_error err;
+    grpc_slice message;
+    if (make_message(call, &message, &err)) {
+        rpc_answer_failure(call, MRG_GRPC_INTERNAL, err.message);
+        return;
+    }
+    add_initial(call);
+    add_trailing(call);
+    struct mrg_slice text = call->exchange->reply.grpc_message;
+    rpc_call_finish(call, false, grpc_raw_byte_buffer_create(&message, 1), MRG_GRPC_OK,
+                    text.ptr ? text : MRG_SLICE(""));
+    grpc_slice_unref(message);
+}
+
+/* Bytes of details that still fit the trailing metadata, in base64. */
+static size_t details_room(const struct rpc_call *call, struct mrg_slice message)
+{
+    size_t taken = call->trailing.size + 2 * 64; /* grpc-status, grpc-message, the details' own entry */
+    for (size_t i = 0; i < message.len; i++)
+        taken += message.ptr[i] >= 0x20 && message.ptr[i] <= 0x7E && message.ptr[i] != '%' ? 1 : 3;
+    return taken < RPC_METADATA_ROOM ? (RPC_METADATA_ROOM - taken) / 4 * 3 : 0;
+}
+
+static void answer_error(struct rpc_call *call, int status)
+{
+    struct mrg_exchange *exchange = call->exchange;
+    struct mrg_buf *details = &call->queue->bytes;
+    const char *domain = exchange->dependency ? exchange->dependency->config->name : "mirage";
+    struct mrg_slice message = rpc_error_message(exchange->arena, &exchange->reply);
+    add_initial(call);
+    add_trailing(call);
+    mrg_buf_clear(details);
+    rpc_error_details(details, call->schema, &exchange->reply, status, message, domain,
+                      details_room(call, message));
+    if (details->len > 0)
+        rpc_metadata_add_bytes(&call->trailing, DETAILS_KEY, mrg_buf_slice(details));
+    rpc_call_finish(call, false, NULL, status, message);
+}
+
+void rpc_answer(struct rpc_call *call)
+{
+    const struct mrg_reply *reply = &call->exchange->reply;
+    if (call->over)
+        return;
+    if (reply->status < 200 || reply->status > 999) {
+        char why[96];
+        snprintf(why, sizeof(why), "the reply's status is %d; expected 200 to 999", reply->status);
+        rpc_answer_failure(call, MRG_GRPC_INTERNAL, why);
+        return;
+    }
+    int status = mrg_reply_grpc_status(reply);
+    if (status == MRG_GRPC_OK)
+        answer_message(call);
+    else
+        answer_error(call, status);
+}
+
+void rpc_answer_failure(struct rpc_call *call, int status, const char *sentence)
+{
+    if (call->over)
+        return;
+    MRG_ASSERT(call->initial.count == 0 && call->trailing.count == 0);
+    call->initial.items = &call->failure;
+    if (call->shows)
+        add_error(&call->initial, sentence);
+    struct mrg_slice text = mrg_slice_of(sentence);
+    rpc_call_finish(call, false, NULL, status, text);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Format protobuf: a message of the configured RPC's input in, one of its output out. A reply of one frame is
+ * the output; one of two frames is an error: a google.rpc.Status, then the word "status".
+ */
+#include "core/status.h"
+#include "transports/zmq/zmq_int.h"
+#include "util/json.h"
+#include "util/log.h"
+#include "wire/proto.h"
+#include "wire/route.h"
+
+#define STATUS_TYPE "google.rpc.Status"
+#define STRUCT_TYPE "type.googleapis.com/google.protobuf.Struct"
+
+static const struct mrg_schema *schema_of(const struct mrg_exchange *exchange)
+{
+    const struct mrg_schema *schema =
+        exchange->dependency ? mrg_schema_of(exchange->dependency->shape) : NULL;
+    return schema ? schema : mrg_schema_builtin();
+}
+
+/* ---- errors ---- */
+
+static bool string_member(struct mrg_slice object, const char *key, struct mrg_slice *ret_raw)
+{
+    struct mrg_slice raw;
+    if (!mrg_json_member(object, key, &raw) || raw.len == 0 || *raw.ptr != '"')
+        return false;
+    *ret_raw = raw;
+    return true;
+}
+
+/* The sentence of an HTTP-shaped error, by the usual names, as a JSON string. */
+static bool find_sentence(struct mrg_slice body, struct mrg_slice *ret_raw)
+{
+    static const char *const names[] = {"message", "detail", "title", "error"};
+    struct mrg_slice error;
+    if (mrg_json_member(body, "error", &error) && string_member(error, "message", ret_raw))
+        return true;
+    for (size_t i = 0; i < MRG_ARRAY_LEN(names); i++) {
+        if (string_member(body, names[i], ret_raw))
+            return true;
+    }
+    return false;
+}
+
+/* google.rpc.Status as JSON: the exact status where the reply has one, else what its HTTP form says. */
+static void append_status_json(struct mrg_buf *json, const struct mrg_reply *reply, bool details)
+{
+    struct mrg_slice sentence;
+    struct mrg_slice body =
+        reply->body.kind == MRG_BODY_JSON ? mrg_slice_trim(reply->body.bytes) : (struct mrg_slice){"", 0};
+    bool object = body.len > 0 && *body.ptr == '{';
+    mrg_buf_appendf(json, "{\"code\":%d,\"message\":", mrg_reply_grpc_status(reply));
+    if (reply->grpc_message.ptr)
+        mrg_json_append_string(json, reply->grpc_message);
+    else if (object && find_sentence(body, &sentence))
+        mrg_buf_append_slice(json, sentence);
+    else
+        mrg_buf_appendf(json, "\"HTTP %d\"", reply->status);
+    if (details && reply->grpc_details.ptr) {
+        mrg_buf_append_str(json, ",\"details\":");
+        mrg_buf_append_slice(json, reply->grpc_details);
+    } else if (details && object && !reply->error) {
+        mrg_buf_append_str(json, ",\"details\":[{\"@type\":\"" STRUCT_TYPE "\",\"value\":");
+        mrg_buf_append_slice(json, body);
+        mrg_buf_append_str(json, "}]");
+    }
+    mrg_buf_append_char(json, '}');
+}
+
+/* On failure `message` is empty. */
+static enum mrg_err make_status(const struct mrg_schema *schema, const struct mrg_reply *reply, bool details,
+                                struct mrg_buf *message, struct mrg_error *err)
+{
+    struct mrg_buf json;
+    const struct mrg_message *type = mrg_schema_message(schema, MRG_SLICE(STATUS_TYPE));
+    MRG_ASSERT(type);
+    mrg_buf_init(&json, SIZE_MAX);
+    append_status_json(&json, reply, details);
+    enum mrg_err code = mrg_proto_from_json(schema, type, mrg_buf_slice(&json), true, message, err);
+    if (code)
+        mrg_buf_clear(message);
+    mrg_buf_done(&json);
+    return code;
+}
+
+static void render_status(const struct mrg_schema *schema, const struct mrg_reply *reply, struct zm_out *out)
+{
+    struct mrg_error err;
+    mrg_buf_clear(&out->text);
+    if (make_status(schema, reply, true, &out->text, &err) != MRG_ERR_OK) {
+        mrg_log(MRG_LOG_DEBUG, "ZeroMQ: a reply's details were dropped: they do not fit their types");
+        /* Without details there is nothing that could not fit, but for text that is no UTF-8. */
+        (void)make_status(schema, reply, false, &out->text, &err);
+    }
+    out->frames[0] = mrg_buf_slice(&out->text);
+    out->frames[1] = MRG_SLICE("status");
+    out->count = 2;
+}
+
+/* ---- replies ---- */
+
+/* The output message; on failure `message` may hold a part. */
+static enum mrg_err make_message(const struct zm_request *request, const struct mrg_reply *reply,
+                                 struct mrg_arena *arena, bool lenient, struct mrg_buf *message,
+                                 struct mrg_error *err)
+{
+    const struct mrg_method *method = request->method;
+    const struct mrg_exchange *exchange = request->exchange;
+    if (reply->body.kind == MRG_BODY_NONE)
+        return MRG_ERR_OK;
+    if (reply->body.kind != MRG_BODY_JSON)
+        return mrg_error_set(err, MRG_ERR_INVALID, "the body is no JSON");
+    struct mrg_slice json = mrg_route_reply(method, &exchange->request, arena, reply->body.bytes);
+    return mrg_proto_from_json(schema_of(exchange), method->output, json, lenient, message, err);
+}
+
+static bool is_ok(const struct mrg_reply *reply)
+{
+    return !reply->error && mrg_reply_grpc_status(reply) == MRG_GRPC_OK;
+}
+
+static enum mrg_err fits(const struct mrg_exchange *exchange, const struct mrg_reply *reply,
+                         struct mrg_error *err)
+{
+    const struct zm_request *request = exchange->adapter;
+    struct mrg_buf message;
+    enum mrg_err code = MRG_ERR_OK;
+    mrg_buf_init(&message, SIZE_MAX);
+    if (is_ok(reply)) {
+        code = make_message(request, reply, exchange->arena, false, &message, err);
+        if (code)
+            mrg_error_wrap(err, "the body does not fit %s", request->method->output->full_name.ptr);
+    } else if (reply->grpc_details.ptr) {
+        code = make_status(schema_of(exchange), reply, true, &message, err);
+        if (code)
+            mrg_error_wrap(err, "\"grpc_details\" does not fit");
+    }
+    mrg_buf_done(&message);
+    return code;
+}
+
+void zm_render_proto(const struct zm_request *request, const struct mrg_reply *reply, struct mrg_arena *arena,
+                     struct zm_out *out)
+{
+    const struct mrg_schema *schema = schema_of(request->exchange);
+    struct mrg_error err;
+    if (!is_ok(reply)) {
+        render_status(schema, reply, out);
+        return;
+    }
+    if (make_message(request, reply, arena, true, &out->text, &err) == MRG_ERR_OK) {
+        out->frames[0] = mrg_buf_slice(&out->text);
+        out->count = 1;
+        return;
+    }
+    mrg_buf_clear(&out->other);
+    mrg_buf_appendf(&out->other, "the reply does not fit %s: %s", request->method->output->full_name.ptr,
+                    err.message);
+    const struct mrg_reply failure = {
+        .status = 500,
+        .has_grpc_status = true,
+        .grpc_status = MRG_GRPC_INTERNAL,
+        .grpc_message = mrg_buf_slice(&out->other),
+        .error = out->other.data,
+    };
+    render_status(schema, &failure, out);
+}
+
+/* ---- requests ---- */
+
+int zm_read_proto(struct zm_request *request, struct mrg_slice frame, struct zm_refusal *refusal)
+{
+    struct mrg_exchange *exchange = request->exchange;
+    const struct mrg_schema *schema = schema_of(exchange);
+    const char *rpc = exchange->dependency->config->zmq.rpc;
+    const struct mrg_method *method = mrg_schema_method(schema, mrg_slice_of(rpc));
+    struct mrg_error err;
+    struct mrg_buf json;
+    if (!method)
+        return zm_refuse(request, refusal, 501, "the protos have no RPC %s (zmq.rpc)", rpc);
+    if (method->client_streams || method->server_streams)
+        return zm_refuse(request, refusal, 501, "%s is streaming; this version answers unary calls", rpc);
+    mrg_buf_init(&json, SIZE_MAX);
+    enum mrg_err code = mrg_proto_to_json(schema, method->input, frame, MRG_PROTO_NORMAL, &json, &err);
+    if (code) {
+        mrg_buf_done(&json);
+        return zm_refuse(request, refusal, code == MRG_ERR_TOO_LARGE ? 413 : 400, "the message is no %s: %s",
+                         method->input->full_name.ptr, err.message);
+    }
+    mrg_route_request(method, exchange->arena, mrg_arena_take_buf(exchange->arena, &json),
+                      &exchange->request);
+    request->method = method;
+    exchange->fits = fits;
+    return 0;
+}
