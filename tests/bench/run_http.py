@@ -122,7 +122,7 @@ def play(url, exchanges, session):
 # Servers: each of these is a context manager that yields a Server ------------------------------------------
 
 @contextlib.contextmanager
-def bare_server(binary, threads=2, size=64):
+def bare_server(binary, threads=2, size=64, scheme="http://"):
     command = [binary, "--threads", str(threads), "--size", str(size)]
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -132,7 +132,7 @@ def bare_server(binary, threads=2, size=64):
         found = re.fullmatch(r"listening on (\d+)\n", line)
         if not found:
             raise AssertionError(f"{shlex.join(command)} said {line!r}")
-        yield Server(command, f"http://127.0.0.1:{found[1]}", process.pid, seconds, False)
+        yield Server(command, f"{scheme}127.0.0.1:{found[1]}", process.pid, seconds, False)
     finally:
         end(process)
 
@@ -174,16 +174,16 @@ def end(process):
         raise
 
 
-def record_cassette(folder, exchanges, binary=None):
+def record_cassette(folder, exchanges, binary=None, *, record=RECORD, replay=REPLAY):
     """Leaves a configuration for replay and a recorded cassette in the folder; returns the number of model calls."""
     os.makedirs(os.path.join(folder, "service"), exist_ok=True)
     with open(os.path.join(folder, "service", "stock.py"), "w", encoding="utf-8") as f:
         f.write(SERVICE)
     with open(os.path.join(folder, "replay.yaml"), "w", encoding="utf-8") as f:
-        f.write(REPLAY)
+        f.write(replay)
     with provider_lib.Provider(provider_lib.simulate) as provider:
         with open(os.path.join(folder, "record.yaml"), "w", encoding="utf-8") as f:
-            f.write(RECORD.format(base_url=provider.base_url))
+            f.write(record.format(base_url=provider.base_url))
         with mirage_lib.Mirage(os.path.join(folder, "record.yaml"), folder=folder, binary=binary,
                                env={"MIRAGE_BENCH_KEY": "none"}) as m:
             play(m.url("inventory"), exchanges, "recording")
@@ -220,14 +220,16 @@ def measure(make, load, scenario, options):
         cpus = sorted(os.sched_getaffinity(0))
         if options.pin and len(cpus) > 1:
             pin(server.pid, set(cpus[:-1]))
-        host, port = mirage_lib.address_of(server.url)
+        target = server.url
+        if target.startswith("http://"):
+            target = "%s:%s" % mirage_lib.address_of(server.url)
         command = [load, "--connections", str(options.connections), "--repeat", str(options.repeat), "--warmup",
                    str(options.warmup), "--pid", str(server.pid)]
         if not server.check_pieces:
             command.append("--no-pieces")
         if options.pin and len(cpus) > 1:
             command = ["taskset", "-c", str(cpus[-1]), *command]
-        done = subprocess.run([*command, f"{host}:{port}", scenario], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([*command, target, scenario], stdout=subprocess.PIPE, text=True)
         if done.returncode:
             raise AssertionError(f"{shlex.join(command)}: {done.returncode} {done.stdout}")
         result = json.loads(done.stdout)
