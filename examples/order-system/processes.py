@@ -46,8 +46,8 @@ class Processes:
                 process.stdout.close()
         self.folder.cleanup()
 
-    def service(self, name: str, *args: str, **environment: str) -> str:
-        """Starts one of the example's services on a free port; returns its base URL."""
+    def service(self, name: str, *args: str, **environment: str) -> dict[str, str]:
+        """Starts one of the example's services on a free port; returns its addresses by wire."""
         script = HERE / "services" / name / f"{name}.py"
         command = [sys.executable, str(script), "--port", "0", *args]
         log = self._log(name)
@@ -56,10 +56,10 @@ class Processes:
                                        env=os.environ | environment)
         self.running.append((name, process))
         line = self._first_line(process)
-        match = re.fullmatch(r"listening on (127\.0\.0\.1:\d+)\n", line)
+        match = re.fullmatch(r"listening on (\w+=\S+(?: \w+=\S+)*)\n", line)
         if not match:
             raise StartError(f"{name} did not start: {line}{log.read_text(errors='replace')}")
-        return f"http://{match[1]}"
+        return dict(part.split("=", 1) for part in match[1].split())
 
     def mirage(self, binary: str, live: bool) -> dict:
         """Starts Mirage; returns what its ready file says."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the same calls against the real services and against Mirage, side by side.
+"""Runs the same calls against the real services and against Mirage, side by side, over three wires.
 
-    python3 run.py --mirage ../../build/mirage
+    python3 run.py --mirage ../../build/src/mirage
 
 Exits with 1 when any answer differs, or when something does not start.
 """
@@ -15,111 +15,126 @@ import shutil
 import signal
 import sys
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "services"))
+
 from compare import Comparison
 from processes import DEPENDENCIES, HERE, Processes, StartError
-from scenario import Reply, Request, Scenario, build, load_all, save, send
+from scenario import Reply, Request, Scenario, build, load, load_all, save
+from sides import WIRES, Clients, Side, mirage_side, real_side
 
-ORDER_ID_SEED = "order-system"
-TEST_RESET, MOCK_RESET = "/__test__/reset", "/__mock__/reset"
+CLOSING = HERE / "three-wires.yaml"
 MODEL_CALLS = "mirage_llm_calls_total"
 
 
 @dataclass
-class Side:
-    """One set of four addresses, and how its dependencies are put back to their start."""
-    name: str
-    urls: dict[str, str]
-    dependency_reset: str = TEST_RESET
+class Call:
+    """One call over one wire, made on both sides."""
+    wire: str
+    request: Request
+    replies: list[Reply]
+    differences: list[str]
+    left_out: str = ""  # why that wire cannot express it
 
-    def reset(self) -> None:
-        for name, url in self.urls.items():
-            path = self.dependency_reset if name in DEPENDENCIES else TEST_RESET
-            reply = send(url, Request("POST", path, {}, {}, b""))
-            if reply.status >= 300:
-                raise StartError(f"{self.name} {name}: reset answered {reply.status} {reply.text}")
+    @property
+    def mark(self) -> str:
+        return "–" if self.left_out else "✗" if self.differences else "✓"
 
 
 @dataclass
 class Totals:
+    """What was done over one wire."""
     scenarios: int = 0
     calls: int = 0
     differences: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, call: Call, scenario: Scenario) -> None:
+        if call.left_out:
+            request = call.request
+            self.left_out.append(f"{scenario.name}: {request.method} {request.target}: "
+                                 f"{call.left_out}")
+        else:
+            self.calls += 1
+            self.differences += bool(call.differences)
 
     def __str__(self) -> str:
         counts = ((self.scenarios, "scenario"), (self.calls, "call"),
                   (self.differences, "difference"))
-        return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+        text = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+        return text + (f", {len(self.left_out)} left out" if self.left_out else "")
 
 
-def with_order(processes: Processes, urls: dict[str, str]) -> dict[str, str]:
-    """The addresses of three dependencies and of an order service that calls them."""
-    flags = [part for name in DEPENDENCIES for part in (f"--{name}", urls[name])]
-    order = processes.service("order", *flags, ORDER_ID_SEED=ORDER_ID_SEED)
-    return {name: urls[name] for name in DEPENDENCIES} | {"order": order}
-
-
-def real_side(processes: Processes, name: str = "real") -> Side:
-    urls = {dependency: processes.service(dependency) for dependency in DEPENDENCIES}
-    return Side(name, with_order(processes, urls))
-
-
-def mirage_side(processes: Processes, ready: dict) -> Side:
-    urls = {entry["name"]: entry["http"] for entry in ready["dependencies"]}
-    absent = [name for name in DEPENDENCIES if name not in urls]
-    if absent:
-        raise StartError(f"mirage does not serve {', '.join(absent)}")
-    return Side("mirage", with_order(processes, urls), MOCK_RESET)
-
-
-def attempt(url: str, request: Request) -> Reply:
-    """A call which may go unanswered; the status is 0 then."""
-    try:
-        return send(url, request)
-    except (OSError, http.client.HTTPException) as error:
-        return Reply(0, {}, f"no answer: {error}")
+def play(scenario: Scenario, sides: list[Side], clients: Clients, wire: str) -> list[Call]:
+    """Makes a scenario's calls over that wire; those that name a wire, over theirs if it is used."""
+    for side in sides:
+        side.reset()
+    comparison = Comparison(scenario.dynamic)
+    names: list[dict] = [{} for _ in sides]
+    made = []
+    for call in scenario.calls:
+        target = call.get("target", scenario.dependency)
+        over = call["wire"] if call.get("wire") in clients.by_wire else wire
+        requests = [build(call, known) for known in names]
+        misfit = clients.misfit(over, target, requests[0])
+        # What cannot be said over one wire is said over HTTP: what follows must find its effects.
+        really = "http" if misfit else over
+        replies = [clients.send(really, sides[0], target, requests[0]),
+                   clients.attempt(really, sides[1], target, requests[1])]
+        for reply, known in zip(replies, names):
+            save(call, reply, known)
+        differences = comparison.differences(*replies)
+        if replies[0].failed:
+            differences.insert(0, "the real service failed")
+        made.append(Call(over, requests[0], replies, differences, misfit))
+    return made
 
 
 def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:max(width - 1, 0)] + "…"
 
 
-def print_call(request: Request, replies: list[Reply], sides: list[Side],
-               differences: list[str]) -> None:
+def print_replies(call: Call, sides: list[Side], others: bool) -> None:
     width = shutil.get_terminal_size((100, 24)).columns
-    print(cut(f"  {'✗' if differences else '✓'} {request.method} {request.target}", width))
-    for side, reply in zip(sides, replies):
-        head = f"      {side.name:7}{reply.status:4} "
+    for side, reply in zip(sides, call.replies):
+        status = f"{reply.status} {reply.code}".strip()
+        wire = f"{call.wire} " if others else ""
+        head = f"      {side.name:7}{wire}{status:>4} "
         print(head + cut(" ".join(reply.text.split()), width - len(head)))
-    if differences:
-        more = f"  (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-        print(f"      → {differences[0]}{more}")
 
 
-def run_scenario(scenario: Scenario, sides: list[Side], totals: Totals) -> None:
+def print_calls(calls: tuple[Call, ...], sides: list[Side]) -> None:
+    """The same call over each wire: what came back over the first, and over those that differ."""
+    width = shutil.get_terminal_size((100, 24)).columns
+    marks = " ".join(f"{call.mark} {call.wire}" for call in calls)
+    print(cut(f"  {marks}  {calls[0].request.method} {calls[0].request.target}", width))
+    for call in calls:
+        wrong = call.differences and not call.left_out
+        if call is calls[0] or wrong:
+            print_replies(call, sides, call is not calls[0])
+        if wrong:
+            more = len(call.differences) - 1
+            print(f"      → {call.wire}: {call.differences[0]}"
+                  + (f"  (and {more} more)" if more else ""))
+
+
+def run_scenario(scenario: Scenario, sides: list[Side], clients: Clients, wires: list[str],
+                 totals: dict[str, Totals]) -> None:
     print(f"\n{scenario.name}  [{scenario.category}]")
-    for side in sides:
-        side.reset()
-    comparison = Comparison(scenario.dynamic)
-    names: list[dict] = [{} for _ in sides]
-    for call in scenario.calls:
-        target = call.get("target", scenario.dependency)
-        requests = [build(call, known) for known in names]
-        replies = [send(sides[0].urls[target], requests[0]),
-                   attempt(sides[1].urls[target], requests[1])]
-        for reply, known in zip(replies, names):
-            save(call, reply, known)
-        differences = comparison.differences(*replies)
-        if replies[0].status >= 500:
-            differences.insert(0, "the real service failed")
-        print_call(requests[0], replies, sides, differences)
-        totals.calls += 1
-        totals.differences += bool(differences)
-    totals.scenarios += 1
+    over = [play(scenario, sides, clients, wire) for wire in wires]
+    for calls in zip(*over):
+        print_calls(calls, sides)
+        for call in calls:
+            totals[call.wire].add(call, scenario)
+
+
+def wires_of(scenario: Scenario, wires: list[str]) -> list[str]:
+    """The order service, and with it a saga's other calls, is there over HTTP only."""
+    return [wire for wire in wires if wire == "http" or scenario.dependency in DEPENDENCIES]
 
 
 def chosen_groups(only: list[str], everything: bool) -> list[tuple[str, list[Scenario]]]:
@@ -151,47 +166,86 @@ def model_calls(control: str) -> int | None:
     return int(sum(map(float, counts))) if counts else None
 
 
+def print_totals(totals: dict[str, Totals], ready: dict) -> None:
+    print()
+    for wire, total in totals.items():
+        print(f"{wire + ':':6}{total}")
+        for line in total.left_out:
+            print(f"        {line}")
+    calls = model_calls(ready["control"]) if ready.get("control") else None
+    if calls is not None:
+        print(f"model calls: {calls}")
+
+
+def print_other_wires(side: Side) -> None:
+    """In sessions of their own: a recording answers a call as often as it was recorded."""
+    door = side.doors["inventory"]
+    if door.get("grpc"):
+        types = " --proto examples/order-system/proto/inventory/v1/inventory.proto"
+        print(f"  mirage call grpc://{door['grpc']}/items/item-001 --session two"
+              + (types if side.name != "mirage" else ""))  # which has reflection
+    if door.get("zmq"):
+        print(f"  mirage call zmq+{door['zmq']}/items/item-001 --session three")
+
+
 def keep_serving(processes: Processes, sides: list[Side]) -> None:
     print("\nStill serving; Ctrl-C ends it.")
     for side in sides:
-        for name, url in side.urls.items():
-            print(f"  {side.name:7} {name:10} {url}")
+        side.reset()
+        for name, door in side.doors.items():
+            print(f"  {side.name:7} {name:10} {'  '.join(filter(None, door.values()))}")
     print("\nTry the same call on both:")
     for side in sides:
-        print(f"  curl -i {side.urls['inventory']}/items/item-001")
+        url = side.doors["inventory"]["http"]
+        print(f"  curl -i {url}/items/item-001")
         print(f"  curl -i -X POST -H 'content-type: application/json' -d '{{\"quantity\": 2}}' "
-              f"{side.urls['inventory']}/items/item-001/reserve")
+              f"{url}/items/item-001/reserve")
+        print_other_wires(side)
     sys.stdout.flush()
     raise StartError(f"{processes.wait()} ended by itself")
 
 
+def run_all(args: argparse.Namespace, groups: list[tuple[str, list[Scenario]]], sides: list[Side],
+            clients: Clients) -> dict[str, Totals]:
+    totals = {wire: Totals() for wire in args.wire}
+    for title, scenarios in groups:
+        runnable = [scenario for scenario in scenarios if wires_of(scenario, args.wire)]
+        if runnable:
+            print(f"\n== {title} ==")
+        for scenario in runnable:
+            wires = wires_of(scenario, args.wire)
+            run_scenario(scenario, sides, clients, wires, totals)
+            for wire in wires:
+                totals[wire].scenarios += 1
+    if not args.only:
+        print("\n== Written over one wire, read over another ==")
+        run_scenario(load(CLOSING), sides, clients, args.wire[:1], totals)
+    return totals
+
+
 def run(args: argparse.Namespace) -> int:
     groups = chosen_groups(args.only, args.all)
-    with Processes() as processes:
-        real = real_side(processes)
+    with Processes() as processes, Clients(args.wire) as clients:
+        real = real_side(processes, args.wire)
         ready: dict = {}
         if args.real_as_sim:
-            simulated = real_side(processes, "second")
+            simulated = real_side(processes, args.wire, "second")
         else:
             ready = processes.mirage(args.mirage, args.live)
-            simulated = mirage_side(processes, ready)
-        sides, totals = [real, simulated], Totals()
-        for title, scenarios in groups:
-            print(f"\n== {title} ==")
-            for scenario in scenarios:
-                run_scenario(scenario, sides, totals)
-        print(f"\n{totals}")
-        calls = model_calls(ready["control"]) if ready.get("control") else None
-        if calls is not None:
-            print(f"model calls: {calls}")
+            simulated = mirage_side(processes, args.wire, ready)
+        sides = [real, simulated]
+        totals = run_all(args, groups, sides, clients)
+        print_totals(totals, ready)
         if args.serve:
             keep_serving(processes, sides)
-    return 1 if totals.differences else 0
+    return 1 if any(total.differences for total in totals.values()) else 0
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mirage", metavar="BINARY", help="the mirage program")
+    parser.add_argument("--wire", action="append", choices=WIRES,
+                        help="over this wire only; may be given more than once")
     parser.add_argument("--live", action="store_true", help="let Mirage ask the model")
     parser.add_argument("--serve", action="store_true", help="keep everything up after the run")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME",
@@ -202,6 +256,7 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if not args.mirage and not args.real_as_sim:
         parser.error("--mirage BINARY is needed")
+    args.wire = [wire for wire in WIRES if not args.wire or wire in args.wire]
     return args
 
 

@@ -15,6 +15,7 @@ import yaml
 
 DIRECTORY = Path(__file__).resolve().parent / "scenarios"
 TIMEOUT_S = 600
+BROKEN = ("UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS")
 
 
 @dataclass
@@ -41,9 +42,15 @@ class Request:
 
 @dataclass
 class Reply:
-    status: int
+    status: int  # HTTP's, or gRPC's number; 0 over HTTP: there was no answer
     headers: dict[str, str]
     text: str
+    code: str = ""  # name of a gRPC status
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is the answer of a server that is broken, not of one that refuses."""
+        return self.status >= 500 or self.code in BROKEN
 
     def json(self) -> Any:
         return json.loads(self.text)

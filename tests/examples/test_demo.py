@@ -27,7 +27,9 @@ class Demo(unittest.TestCase):
     def test_nothing_differs_and_no_model_is_asked(self):
         result = run(EXAMPLE)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("13 scenarios, 39 calls, 0 differences", result.stdout)
+        self.assertIn("http: 13 scenarios, 40 calls, 0 differences\n", result.stdout)
+        self.assertIn("grpc: 9 scenarios, 28 calls, 0 differences\n", result.stdout)
+        self.assertIn("zmq:  9 scenarios, 28 calls, 0 differences\n", result.stdout)
         self.assertIn("model calls: 0", result.stdout)
 
     def test_evidence_is_what_was_recorded_with(self):
@@ -35,8 +37,9 @@ class Demo(unittest.TestCase):
 
     def test_a_wrong_value_in_a_recording_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "order-system"
+            copy = Path(folder) / "examples" / "order-system"
             shutil.copytree(EXAMPLE, copy)
+            shutil.copytree(EXAMPLE.parents[1] / "proto", Path(folder) / "proto")
             path = copy / "cassettes" / "payment.jsonl"
             entries = [json.loads(line) for line in path.read_text().splitlines()]
             wrong = next(entry for entry in entries if "fee_cents" in (entry["rep"].get("body") or {}))
@@ -44,7 +47,8 @@ class Demo(unittest.TestCase):
             path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
             result = run(copy)
             self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
-            self.assertIn("fee_cents", result.stdout)
+            for wire in ("http", "grpc", "zmq"):
+                self.assertIn(f"→ {wire}: body.fee_cents", result.stdout)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,11 @@
-"""Puts a service's logic behind HTTP/1.1.
-
-A service is an object with `name`, `handle(method, path, query, headers, body)`
-returning (status, headers, JSON value), and `reset()`.
-"""
+"""Puts a service behind HTTP/1.1."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import threading
-import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl
 
-RESET = ("POST", "/__test__/reset")
+from common.front import Front
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -27,15 +17,10 @@ class Handler(BaseHTTPRequestHandler):
         body = self._read_body()
         if body is None:
             self.close_connection = True
-            self._reply(411, {}, {"error": "a Content-Length is required"})
+            self._reply(411, {}, '{"error": "a Content-Length is required"}')
             return
-        path, _, raw_query = self.path.partition("?")
-        query: dict[str, str] = {}
-        for name, value in parse_qsl(raw_query, keep_blank_values=True):
-            query.setdefault(name, value)  # the first of several counts
         headers = {name.lower(): value for name, value in self.headers.items()}
-        with self.server.lock:
-            self._reply(*self._answer(path, query, headers, body))
+        self._reply(*self.server.front.answer(self.command, self.path, headers, body))
 
     def _read_body(self) -> bytes | None:
         length = self.headers.get("Content-Length", "0")
@@ -43,19 +28,8 @@ class Handler(BaseHTTPRequestHandler):
             return None
         return self.rfile.read(int(length))
 
-    def _answer(self, path: str, query: dict, headers: dict, body: bytes) -> tuple[int, dict, Any]:
-        service = self.server.service
-        if (self.command, path) == RESET:
-            service.reset()
-            return 200, {}, {"reset": True}
-        try:
-            return service.handle(self.command, path, query, headers, body)
-        except Exception:
-            traceback.print_exc()
-            return 500, {}, {"error": "internal error"}
-
-    def _reply(self, status: int, headers: dict[str, str], value: Any) -> None:
-        data = json.dumps(value).encode()
+    def _reply(self, status: int, headers: dict[str, str], text: str) -> None:
+        data = text.encode()
         self.send_response(status)
         for name, content in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, content)
@@ -71,30 +45,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class ServiceServer(ThreadingHTTPServer):
-    """One service on one port; a lock serves its requests one at a time."""
+    """One service on one port; `front` is where other wires may join."""
 
     daemon_threads = True
 
     def __init__(self, service: Any, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
-        self.service = service
-        self.lock = threading.Lock()
+        self.front = Front(service)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
-
-
-def arguments(description: str, default_port: int) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--port", type=int, default=default_port, help="0 takes a free one")
-    return parser
-
-
-def serve(service: Any, port: int) -> None:
-    with ServiceServer(service, port) as server:
-        print(f"listening on 127.0.0.1:{server.server_port}", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            sys.exit(130)

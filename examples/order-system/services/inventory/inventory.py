@@ -168,6 +168,6 @@ class Inventory:
 
 
 if __name__ == "__main__":
-    from common.http_server import arguments, serve
+    from common.serving import arguments, serve
 
-    serve(Inventory(), arguments(__doc__, 8001).parse_args().port)
+    serve(Inventory(), arguments(__doc__, 8001).parse_args())

@@ -121,7 +121,7 @@ class OrderService:
 
 
 def main():
-    from common.http_server import arguments, serve
+    from common.serving import arguments, serve
 
     parser = arguments(__doc__, 8000)
     for name, port in (("inventory", 8001), ("payment", 8002), ("shipping", 8003)):
@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--id-seed", default=os.environ.get("ORDER_ID_SEED"))
     args = parser.parse_args()
     urls = (args.inventory, args.payment, args.shipping)
-    serve(OrderService(*map(HttpClient, urls), args.id_seed), args.port)
+    serve(OrderService(*map(HttpClient, urls), args.id_seed), args)
 
 
 if __name__ == "__main__":

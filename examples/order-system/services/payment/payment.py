@@ -157,6 +157,6 @@ class Payment:
 
 
 if __name__ == "__main__":
-    from common.http_server import arguments, serve
+    from common.serving import arguments, serve
 
-    serve(Payment(), arguments(__doc__, 8002).parse_args().port)
+    serve(Payment(), arguments(__doc__, 8002).parse_args())

@@ -160,6 +160,6 @@ class Shipping:
 
 
 if __name__ == "__main__":
-    from common.http_server import arguments, serve
+    from common.serving import arguments, serve
 
-    serve(Shipping(), arguments(__doc__, 8003).parse_args().port)
+    serve(Shipping(), arguments(__doc__, 8003).parse_args())
