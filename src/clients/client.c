@@ -198,10 +198,10 @@ uint64_t mrg_client_until(uint64_t timeout_ms)
 enum mrg_err mrg_client_open(const char *url, const struct mrg_client_options *options,
                              struct mrg_client **ret_client, const char **ret_path, struct mrg_error *err)
 {
-    struct mrg_target target;
-    const struct mrg_client_ops *ops;
+    struct mrg_target target = {0};
+    const struct mrg_client_ops *ops = NULL;
     enum mrg_err code = mrg_target_parse(url, &target, &ops, err);
-    if (!code)
+    if (!code && ops)
         code = ops->open(&target, options, ret_client, err);
     if (!code && ret_path)
         *ret_path = target.path;

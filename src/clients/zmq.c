@@ -265,7 +265,7 @@ static enum mrg_err zmq_call(struct mrg_client *base, const struct mrg_request *
 {
     struct zmq_client *client = (struct zmq_client *)base;
     struct mrg_client_reply whole = {0};
-    struct mrg_slice id, text;
+    struct mrg_slice id, text = {NULL, 0};
     struct mrg_error own;
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);

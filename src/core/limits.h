@@ -59,7 +59,7 @@
 #define MRG_MAX_SCENARIO                                                                                     \
     (64u << 10) /* bytes of a scenario's context: it is shown to the model at each request */
 #define MRG_MAX_TURN_QUEUE        4096u /* requests waiting for one state's turn; more get 503 */
-#define MRG_MAX_SESSION_LISTENERS 64u  /* addresses of their own that sessions may hold */
+#define MRG_MAX_SESSION_LISTENERS 64u   /* addresses of their own that sessions may hold */
 
 /* History */
 #define MRG_WINDOW 20u /* exchanges that the model is always shown (paper, section III-B) */

@@ -120,7 +120,7 @@ static enum mrg_err declare_enum(struct mrg_schema_builder *b, const struct mrg_
     type->values = mrg_arena_alloc(schema->arena, proto->n_value * sizeof(*type->values));
     for (size_t i = 0; code == MRG_ERR_OK && i < proto->n_value; i++) {
         /* Names of values are siblings of their enum's. */
-        struct mrg_slice full;
+        struct mrg_slice full = {NULL, 0};
         code = mrg_schema_name(b, file, scope, proto->value[i]->name, &full);
         if (code == MRG_ERR_OK)
             code = mrg_schema_symbol(b, file, full, MRG_SYMBOL_VALUE, NULL);
@@ -139,7 +139,7 @@ static enum mrg_err declare_extension(struct mrg_schema_builder *b, const struct
                                       const Google__Protobuf__FieldDescriptorProto *proto)
 {
     struct mrg_schema *schema = b->schema;
-    struct mrg_slice full;
+    struct mrg_slice full = {NULL, 0};
     enum mrg_err code = mrg_schema_name(b, file, scope, proto->name, &full);
     if (code == MRG_ERR_OK)
         code = mrg_schema_symbol(b, file, full, MRG_SYMBOL_EXTENSION, NULL);

@@ -126,7 +126,7 @@ static enum mrg_err link_names(struct mrg_schema_builder *b, const struct making
                                const Google__Protobuf__FieldDescriptorProto *proto, struct mrg_field *field)
 {
     const struct mrg_schema_type *type = making->type;
-    struct mrg_slice full;
+    struct mrg_slice full = {NULL, 0};
     enum mrg_err code = mrg_schema_name(b, type->file, type->message->full_name, proto->name, &full);
     if (code == MRG_ERR_OK)
         code = mrg_schema_symbol(b, type->file, full, MRG_SYMBOL_FIELD, NULL);
@@ -210,7 +210,7 @@ static enum mrg_err link_oneofs(struct mrg_schema_builder *b, const struct makin
     struct mrg_message *message = type->message;
     message->oneofs = mrg_arena_alloc(b->schema->arena, (proto->n_oneof_decl + 1) * sizeof(*message->oneofs));
     for (size_t i = 0; i < proto->n_oneof_decl; i++) {
-        struct mrg_slice full;
+        struct mrg_slice full = {NULL, 0};
         const char *name = proto->oneof_decl[i]->name;
         enum mrg_err code = mrg_schema_name(b, type->file, message->full_name, name, &full);
         if (code == MRG_ERR_OK)

@@ -90,7 +90,7 @@ static enum mrg_err bind(struct mrg_schema_builder *b, struct mrg_method *method
 static enum mrg_err bind_rule(struct mrg_schema_builder *b, struct mrg_method *method, struct mrg_slice bytes,
                               bool additional)
 {
-    struct rule rule;
+    struct rule rule = {0};
     if (!read_rule(b, bytes, &rule))
         return mrg_error_set(b->err, MRG_ERR_INVALID, "its google.api.http is damaged");
     if (!rule.http_method || !rule.path)
@@ -184,7 +184,7 @@ static enum mrg_err add_route(struct mrg_schema_builder *b, const struct mrg_rou
     bool first = true;
     for (size_t i = 0; i < index; i++)
         first = first && mrg_schema_method(b->schema, mrg_slice_of(routes[i].rpc)) != found;
-    struct rule rule;
+    struct rule rule = {0};
     enum mrg_err code = read_route(b, route, &rule);
     if (code == MRG_ERR_OK && first)
         unbind(method);

@@ -19,7 +19,7 @@ static enum mrg_err build_method(struct mrg_schema_builder *b, const struct mrg_
                                  const Google__Protobuf__MethodDescriptorProto *proto)
 {
     struct mrg_schema *schema = b->schema;
-    struct mrg_slice full;
+    struct mrg_slice full = {NULL, 0};
     enum mrg_err code = mrg_schema_name(b, file, service->full_name, proto->name, &full);
     if (code == MRG_ERR_OK)
         code = mrg_schema_symbol(b, file, full, MRG_SYMBOL_METHOD, method);

@@ -128,7 +128,7 @@ static int check_message(struct zm_request *request, const struct zm_message *me
 static int read_format(struct zm_request *request, struct zm_message *message, struct zm_refusal *refusal)
 {
     unsigned at = request->route_count;
-    struct mrg_slice frames[3];
+    struct mrg_slice frames[3] = {{"", 0}, {"", 0}, {"", 0}};
     unsigned count = 0;
     for (; at < message->count && count < 3; at++)
         frames[count++] = zm_frame(message, at);
