@@ -27,9 +27,17 @@ class Demo(unittest.TestCase):
     def test_nothing_differs_and_no_model_is_asked(self):
         result = run(EXAMPLE)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("http: 13 scenarios, 40 calls, 0 differences\n", result.stdout)
+        self.assertIn("http: 13 scenarios, 41 calls, 0 differences\n", result.stdout)
         self.assertIn("grpc: 9 scenarios, 28 calls, 0 differences\n", result.stdout)
         self.assertIn("zmq:  9 scenarios, 28 calls, 0 differences\n", result.stdout)
+        self.assertIn("model calls: 0", result.stdout)
+
+    def test_every_scenario_is_recorded_and_replays_over_every_wire(self):
+        result = run(EXAMPLE, "--all")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("http: 46 scenarios, 131 calls, 0 differences\n", result.stdout)
+        self.assertIn("grpc: 38 scenarios, 109 calls, 0 differences, 1 left out\n", result.stdout)
+        self.assertIn("zmq:  38 scenarios, 110 calls, 0 differences\n", result.stdout)
         self.assertIn("model calls: 0", result.stdout)
 
     def test_evidence_is_what_was_recorded_with(self):
@@ -42,8 +50,9 @@ class Demo(unittest.TestCase):
             shutil.copytree(EXAMPLE.parents[1] / "proto", Path(folder) / "proto")
             path = copy / "cassettes" / "payment.jsonl"
             entries = [json.loads(line) for line in path.read_text().splitlines()]
-            wrong = next(entry for entry in entries if "fee_cents" in (entry["rep"].get("body") or {}))
-            wrong["rep"]["body"]["fee_cents"] += 1
+            for entry in entries:
+                if "fee_cents" in (entry["rep"].get("body") or {}):
+                    entry["rep"]["body"]["fee_cents"] += 1
             path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
             result = run(copy)
             self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
