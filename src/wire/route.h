@@ -30,10 +30,11 @@ const char *mrg_binding_text(const struct mrg_binding *binding);
 /*
  * A message into method, path, query and body of a request (its headers are not touched); bytes in the arena.
  * `message` is the normal form's JSON text of the method's input. The first binding whose path variables all
- * have values that fit (not empty) is taken, else POST /pkg.Service/Method. Path values are percent-encoded
+ * have values that fit (not empty), and whose query can say what remains, is taken, else POST /pkg.Service/Method:
+ * two messages that differ are two requests. Path values are percent-encoded
  * (in a ** variable the slashes stay). The query has the remaining fields, names as in the proto, nested ones
- * as a.b, repeated ones repeated; those without presence that have their default, and maps and lists of
- * messages, are left out. A body "*" is the object of what remains, also an empty one; a message of which the
+ * as a.b, repeated ones repeated; those without presence that have their default are left out. A query cannot say
+ * maps, lists of messages, Struct and Any. A body "*" is the object of what remains, also an empty one; a message of which the
  * path has the only field is not in it. A rule for any method makes POST with a body, GET without.
  */
 void mrg_route_request(const struct mrg_method *method, struct mrg_arena *arena, struct mrg_slice message,

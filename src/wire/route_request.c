@@ -254,6 +254,31 @@ static struct mrg_slice make_query(const struct mrg_binding *binding, struct mrg
     return mrg_arena_take_buf(arena, &query.buf);
 }
 
+/* Whether a query can say all that neither the path nor the body takes: no map, no list of messages. */
+static bool query_holds(const struct mrg_binding *binding, uint32_t active, size_t level,
+                        const struct mrg_message *type, struct mrg_slice object)
+{
+    size_t cursor = 0;
+    struct mrg_slice key, raw;
+    while (mrg_json_next(object, &cursor, &key, &raw)) {
+        const struct mrg_field *field = mrg_route_field(type, key);
+        uint32_t ends = 0;
+        if (!field || (level == 0 && field == binding->body) || mrg_slice_eq_str(raw, "null"))
+            continue;
+        uint32_t below = mrg_route_below(binding, active, level, field, &ends);
+        if (ends || mrg_route_is_single(field) || mrg_route_is_default(field, raw))
+            continue;
+        if (!mrg_route_is_group(field) || !query_holds(binding, below, level + 1, field->message, raw))
+            return false;
+    }
+    return true;
+}
+
+static bool can_say(const struct mrg_binding *binding, struct mrg_slice message)
+{
+    return binding->whole_body || query_holds(binding, mrg_route_all(binding), 0, binding->input, message);
+}
+
 void mrg_route_request(const struct mrg_method *method, struct mrg_arena *arena, struct mrg_slice message,
                        struct mrg_request *request)
 {
@@ -261,7 +286,7 @@ void mrg_route_request(const struct mrg_method *method, struct mrg_arena *arena,
     message = mrg_slice_trim(message);
     for (size_t i = 0; i < method->binding_count; i++) {
         const struct mrg_binding *binding = method->bindings[i];
-        if (!read_values(binding, arena, message, values))
+        if (!read_values(binding, arena, message, values) || !can_say(binding, message))
             continue;
         request->path = make_path(binding, arena, values);
         request->query = make_query(binding, arena, message);

@@ -272,9 +272,27 @@ static void test_queries(void **state)
         "&note=n");
     assert_request(
         a, "GET /items", NULL,
-        "{\"at\":\"2026-01-31T09:15:00Z\",\"most\":0,\"counts\":{\"a\":1},\"lines\":[{\"count\":1}],"
-        "\"named\":{\"a\":{}},\"extra\":{\"a\":1}}",
+        "{\"at\":\"2026-01-31T09:15:00Z\",\"most\":0,\"counts\":{},\"lines\":[],\"named\":{},\"extra\":null}",
         "GET /items?at=2026-01-31T09%3A15%3A00Z&most=0");
+}
+
+/* Two messages that differ must not become one request: the call is made by its name. */
+static void test_what_a_query_cannot_say(void **state)
+{
+    static const char *const messages[] = {
+        "{\"counts\":{\"a\":1}}",
+        "{\"lines\":[{\"count\":1}]}",
+        "{\"named\":{\"a\":{}}}",
+        "{\"extra\":{\"a\":1}}",
+    };
+    for (size_t i = 0; i < MRG_ARRAY_LEN(messages); i++) {
+        const char *named = mrg_arena_printf(*state, "POST /shop.Shop/Reserve %s", messages[i]);
+        assert_request(*state, "GET /items", NULL, messages[i], named);
+        assert_request(*state, "POST /items", "line", messages[i], named);
+        assert_request(*state, "POST /items", "*", messages[i],
+                       mrg_arena_printf(*state, "POST /items %s", messages[i]));
+    }
+    assert_request(*state, "POST /items", "counts", messages[0], "POST /items {\"a\":1}");
 }
 
 static void test_the_first_rule_that_fits(void **state)
@@ -333,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_values_that_do_not_fit_a_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bodies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_queries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_a_query_cannot_say, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_first_rule_that_fits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replies, set_up, tear_down),
     };
