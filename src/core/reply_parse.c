@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/jsontext.h"
@@ -27,15 +29,15 @@ static bool is_null(struct mrg_slice raw)
 
 static bool read_integer(struct mrg_slice raw, int max, int *ret_value)
 {
-    int value = 0;
-    if (raw.len == 0 || raw.len > 4)
+    int64_t value = 0;
+    if (raw.len == 0 || raw.len > 10)
         return false;
     for (size_t i = 0; i < raw.len; i++) {
         if (raw.ptr[i] < '0' || raw.ptr[i] > '9')
             return false;
         value = 10 * value + (raw.ptr[i] - '0');
     }
-    *ret_value = value;
+    *ret_value = value <= max ? (int)value : -1;
     return value <= max;
 }
 
@@ -133,11 +135,11 @@ static enum mrg_err read_grpc_status(struct reading *reading, struct mrg_slice r
     int number = -1;
     if (*raw.ptr == '"')
         number = mrg_status_of_name(mrg_jsontext_string(reading->arena, raw));
-    else if (!read_integer(raw, 999, &number))
+    else if (!read_integer(raw, INT_MAX, &number))
         number = -1;
     if (number < 0)
         return mrg_jsontext_expected(err, "\"grpc_status\"", raw,
-                                     "a status name such as \"ABORTED\" or a number");
+                                     "a status name such as \"ABORTED\" or a number from 0 to 2147483647");
     reading->reply->has_grpc_status = true;
     reading->reply->grpc_status = number;
     return MRG_ERR_OK;
