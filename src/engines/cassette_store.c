@@ -145,6 +145,31 @@ static struct mrg_buf minified(struct mrg_slice json)
     return buf;
 }
 
+static size_t packed_size(const struct mrg_header *headers, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += headers[i].name.len + headers[i].value.len + 2;
+    return size;
+}
+
+/* Copies the fields' bytes; the structs stand in room that the caller has. */
+static struct mrg_header *pack_headers(char **at, struct mrg_header *room, const struct mrg_header *from,
+                                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        room[i].name = pack(at, from[i].name);
+        room[i].value = pack(at, from[i].value);
+    }
+    return count > 0 ? room : NULL;
+}
+
+/* Absent stays told apart from empty. */
+static struct mrg_slice pack_present(char **at, struct mrg_slice bytes)
+{
+    return bytes.ptr ? pack(at, bytes) : bytes;
+}
+
 /*
  * The reply's text, and behind its NUL all that the reply points at, so that whoever has the text has the reply.
  * What the body says stands in the text already, unless it is spelled in another way.
@@ -153,27 +178,33 @@ static struct mrg_text *make_rep(struct mrg_slice json, const struct mrg_reply *
                                  struct mrg_reply *ret_reply)
 {
     struct mrg_buf buf = minified(json);
-    size_t headers = from->header_count * sizeof(*from->headers);
+    size_t count = from->header_count + from->trailer_count;
     size_t first = (buf.len + sizeof(void *)) & ~(sizeof(void *) - 1);
-    size_t size = first + headers + from->body.bytes.len + 1;
-    for (size_t i = 0; i < from->header_count; i++)
-        size += from->headers[i].name.len + from->headers[i].value.len + 2;
+    size_t size = first + count * sizeof(struct mrg_header) + from->body.bytes.len + from->grpc_message.len +
+                  from->grpc_details.len + 3 + packed_size(from->headers, from->header_count) +
+                  packed_size(from->trailers, from->trailer_count);
     _cleanup_free_ char *bytes = mrg_zalloc(size);
     memcpy(bytes, buf.data, buf.len);
     struct mrg_text *rep = mrg_text_new(bytes, size);
     rep->len = buf.len;
     mrg_buf_done(&buf);
 
-    struct mrg_reply reply = *from;
-    char *at = rep->data + first + headers;
-    reply.headers = headers > 0 ? (struct mrg_header *)(void *)(rep->data + first) : NULL;
-    for (size_t i = 0; i < from->header_count; i++) {
-        reply.headers[i].name = pack(&at, from->headers[i].name);
-        reply.headers[i].value = pack(&at, from->headers[i].value);
-    }
+    /* Only what is known here is taken over: a pointer that was forgotten would be the line's, which is freed. */
+    struct mrg_header *fields = (struct mrg_header *)(void *)(rep->data + first);
+    char *at = (char *)(fields + count);
+    struct mrg_reply reply = {.status = from->status,
+                              .body.kind = from->body.kind,
+                              .header_count = from->header_count,
+                              .trailer_count = from->trailer_count,
+                              .has_grpc_status = from->has_grpc_status,
+                              .grpc_status = from->grpc_status,
+                              .unsure = MRG_SLICE("")};
+    reply.headers = pack_headers(&at, fields, from->headers, from->header_count);
+    reply.trailers = pack_headers(&at, fields + from->header_count, from->trailers, from->trailer_count);
+    reply.grpc_message = pack_present(&at, from->grpc_message);
+    reply.grpc_details = pack_present(&at, from->grpc_details);
     if (!body_in_text(rep, from->body.bytes, &reply.body.bytes))
         reply.body.bytes = pack(&at, from->body.bytes);
-    reply.unsure = MRG_SLICE("");
     *ret_reply = reply;
     return rep;
 }

@@ -97,6 +97,39 @@ static void assert_body(struct help *help, const char *rep, enum mrg_body_kind k
     mrg_cassette_store_free(store);
 }
 
+/* What only gRPC shows is the text's too, not the line's, which is gone after put. */
+static void test_grpc_parts_outlive_the_line(void **state)
+{
+    struct help *help = *state;
+    struct mrg_cassette_store *store = help_store(help);
+    char line[] =
+        "{\"at\":\"00000000000000bb\",\"nth\":1,\"dep\":\"inventory\",\"req\":{\"method\":\"GET\",\"path\":"
+        "\"/x\"},\"rep\":{\"grpc_status\":\"NOT_FOUND\",\"grpc_message\":\"no \\\"x\\\"\",\"grpc_details\":[{"
+        "\"@type\":\"a/"
+        "b.C\"}],\"trailers\":{\"x-t\":\"1\",\"x-u\":[\"2\",\"3\"]},\"headers\":{\"x-a\":\"0\"}}}";
+    put_ok(store, help, line);
+    memset(line, 'x', sizeof(line) - 1);
+    struct mrg_request request = sample(help->arena, "GET /x", "", "");
+    struct mrg_cassette_entry *entry =
+        mrg_cassette_store_find(store, 0xbb, mrg_match_key(help->match, &request), 1);
+    assert_non_null(entry);
+    const struct mrg_reply *reply = &entry->reply;
+    assert_true(reply->has_grpc_status);
+    assert_int_equal(reply->grpc_status, 5);
+    assert_string_equal(reply->grpc_message.ptr, "no \"x\"");
+    assert_string_equal(reply->grpc_details.ptr, "[{\"@type\":\"a/b.C\"}]");
+    assert_int_equal(reply->header_count, 1);
+    assert_int_equal(reply->trailer_count, 3);
+    assert_string_equal(reply->trailers[2].name.ptr, "x-u");
+    assert_string_equal(reply->trailers[2].value.ptr, "3");
+    const char *end = entry->rep->data + 4096;
+    assert_true(reply->grpc_message.ptr > entry->rep->data && reply->grpc_message.ptr < end);
+    assert_true(reply->grpc_details.ptr > entry->rep->data && reply->grpc_details.ptr < end);
+    assert_true(reply->trailers[0].value.ptr > entry->rep->data && reply->trailers[0].value.ptr < end);
+    mrg_cassette_entry_unref(entry);
+    mrg_cassette_store_free(store);
+}
+
 static void test_bodies(void **state)
 {
     assert_body(*state, "{\"status\":204}", MRG_BODY_NONE, "");
@@ -506,6 +539,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_grpc_parts_outlive_the_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bodies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_later_one_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),

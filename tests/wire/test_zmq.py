@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import threading
 
 import zmq
@@ -332,6 +333,25 @@ class Ends(Wire):
         p.release()
         self.assertEqual(5, len(cassette(m, n=5)))
         until(lambda: metric(m, "mirage_callers_gone_total") == 5, "all are counted")
+
+    def test_a_late_answer_to_an_address_that_is_gone(self):
+        """The caller has its 504, the address is closed and freed; then the model answers."""
+        m, p = self.serve(dep='listen: {http: "127.0.0.1:0", zmq: ["tcp://127.0.0.1:*", "tcp://localhost:*"]}\n'
+                              "on_gone: finish", top="limits: {deadline: 300ms}")
+        p.hold()
+        second = endpoint(m, n=1)
+        self.assertEqual(504, self.call(second, "/late", "POST")["status"])
+        text = open(m.config_path).read()
+        m.write("mirage.yaml", text.replace(', "tcp://localhost:*"', ""))
+        m.hup()
+
+        def free():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", int(second.rpartition(":")[2]))) != 0
+        until(free, "the address is closed")
+        p.release()
+        self.assertEqual("/late", cassette(m, n=1)[0]["req"]["path"])
+        self.assertEqual(200, self.call(endpoint(m), "/__mock__/health")["status"])
 
     def test_stop_answers_what_is_in_flight(self):
         m, p = self.serve(dep=OWN)

@@ -130,7 +130,8 @@ static long collect(struct zm_transport *transport, struct round *round)
     add_item(round, NULL, transport->wake_fd);
     MRG_LIST_EACH (listener, &transport->listeners, link) {
         listener->item = 0;
-        if (listener->waiting > 0)
+        /* One that is closing and had input in the last round is still to be reaped. */
+        if (listener->waiting > 0 || (listener->closing && listener->in_flight == 0))
             timeout = RETRY_MS;
         if (transport->stopping || listener->in_flight >= ZM_MAX_IN_FLIGHT ||
             (listener->closing && mrg_clock_ms() >= listener->close_ms))

@@ -19,11 +19,11 @@ static bool move(struct zm_request *request, enum zm_state from, enum zm_state t
 static void on_deliver(struct mrg_exchange *exchange)
 {
     struct zm_request *request = exchange->adapter;
-    struct zm_transport *transport = request->listener->transport;
     if (move(request, ZM_SUBMITTING, ZM_READY))
         return;
+    /* Of a late one the actor has let go, and its listener may be freed: only who wins may look at it. */
     if (move(request, ZM_WAITING, ZM_READY))
-        zm_hand_back(transport, request);
+        zm_hand_back(request->listener->transport, request);
 }
 
 static void on_deadline(struct mrg_timer *timer)
