@@ -140,7 +140,11 @@ void mrg_verb_sessions_create(struct mrg_control *control)
     }
     mrg_buf_append_char(&buf, '}');
     if (code)
-        mrg_control_fail(control, code == MRG_ERR_TOO_LARGE ? 429 : 500, "%s", err.message);
+        mrg_control_fail(control,
+                         code == MRG_ERR_TOO_LARGE  ? 429
+                         : code == MRG_ERR_CONFLICT ? 409
+                                                    : 500,
+                         "%s", err.message);
     else
         mrg_control_reply(control, 201, &buf);
     mrg_buf_done(&buf);

@@ -65,6 +65,8 @@ class Names(Case):
         named = value(http("POST", m.url() + "/__mock__/sessions", {"name": "mine", "listen": True}))
         self.assertEqual("mine", named["session"])
         self.assertEqual("mine", header(get(named["dependencies"][0]["http"] + "/a")[1], "mirage-session"))
+        again = http("POST", m.url() + "/__mock__/sessions", {"name": "mine", "listen": True})
+        self.assertError(again, 409, "session mine has addresses already; delete it first")
         self.assertEqual(200, http("DELETE", m.control + "/__mock__/sessions/mine")[0])
         with self.assertRaises(OSError):
             get(named["dependencies"][0]["http"] + "/a", timeout=2)
