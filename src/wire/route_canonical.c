@@ -120,6 +120,30 @@ static bool vanishes(const struct mrg_binding *binding, uint32_t active, size_t 
 static void walk_object(struct walk *walk, uint32_t active, size_t level, const struct mrg_message *type,
                         struct mrg_slice object);
 
+/* A number without fraction and exponent, as JSON spells it. */
+static bool is_integer(struct mrg_slice raw)
+{
+    if (raw.len == 0 || (*raw.ptr != '-' && (*raw.ptr < '0' || *raw.ptr > '9')))
+        return false;
+    for (size_t i = 1; i < raw.len; i++) {
+        if (raw.ptr[i] < '0' || raw.ptr[i] > '9')
+            return false;
+    }
+    return true;
+}
+
+/* A field of double or float has one kind of number, however a caller spells it. */
+static void walk_real(struct walk *walk, const struct mrg_field *field, struct mrg_slice raw)
+{
+    const struct mrg_message *message = field->message;
+    if (message && message->known == MRG_KNOWN_WRAPPER)
+        field = &message->fields[0];
+    else if (message)
+        return;
+    if ((field->type == PROTOBUF_C_TYPE_DOUBLE || field->type == PROTOBUF_C_TYPE_FLOAT) && is_integer(raw))
+        edit_replace(walk->edit, raw.ptr + raw.len, raw.ptr + raw.len, MRG_SLICE(".0"));
+}
+
 /* What is within a field's value. */
 static void walk_value(struct walk *walk, uint32_t active, size_t level, const struct mrg_field *field,
                        struct mrg_slice raw)
@@ -127,16 +151,19 @@ static void walk_value(struct walk *walk, uint32_t active, size_t level, const s
     size_t cursor = 0;
     struct mrg_slice key, item;
     const struct mrg_field *value = field->map ? mrg_message_field(field->message, 2) : field;
-    if (!value || !value->message || value->message->known != MRG_KNOWN_NONE)
+    bool object = value && value->message && value->message->known == MRG_KNOWN_NONE;
+    if (!value)
         return;
     if (field->map) {
         while (mrg_json_next(raw, &cursor, &key, &item))
-            walk_object(walk, 0, 0, value->message, item);
+            object ? walk_object(walk, 0, 0, value->message, item) : walk_real(walk, value, item);
     } else if (field->repeated) {
         while (mrg_json_next_item(raw, &cursor, &item))
-            walk_object(walk, 0, 0, value->message, item);
-    } else {
+            object ? walk_object(walk, 0, 0, value->message, item) : walk_real(walk, value, item);
+    } else if (object) {
         walk_object(walk, active, level, value->message, raw);
+    } else {
+        walk_real(walk, value, raw);
     }
 }
 
@@ -299,17 +326,44 @@ static struct mrg_slice query_of(const struct mrg_binding *binding, struct mrg_a
     return edit_done(&edit, arena);
 }
 
+/* What the path's variables stand for, spelled in one way: callers differ in what they escape. */
+static struct mrg_slice path_of(const struct mrg_binding *binding, struct mrg_arena **arena,
+                                const struct mrg_request *request)
+{
+    struct mrg_slice values[MRG_ROUTE_MAX_VARIABLES];
+    struct edit edit;
+    struct mrg_buf spelled;
+    if (!binding || binding->variable_count == 0 ||
+        !mrg_route_matches(binding, request->method, request->path, values))
+        return request->path;
+    edit_init(&edit, request->path);
+    mrg_buf_init(&spelled, SIZE_MAX);
+    for (size_t i = 0; i < binding->variable_count; i++) {
+        if (mrg_route_is_plain(values[i], binding->variables[i].multi))
+            continue;
+        mrg_buf_clear(&spelled);
+        mrg_route_append_spelled(&spelled, values[i], binding->variables[i].multi);
+        if (!mrg_slice_eq(mrg_buf_slice(&spelled), values[i]))
+            edit_replace(&edit, values[i].ptr, values[i].ptr + values[i].len, mrg_buf_slice(&spelled));
+    }
+    mrg_buf_done(&spelled);
+    return edit_done(&edit, arena);
+}
+
 const struct mrg_request *mrg_route_trim(const struct mrg_method *method, const struct mrg_binding *binding,
                                          struct mrg_arena **arena, const struct mrg_request *request)
 {
     struct mrg_slice body = body_of(method, binding, arena, &request->body);
     struct mrg_slice query = query_of(binding, arena, request->query);
-    if (body.ptr == request->body.bytes.ptr && query.ptr == request->query.ptr)
+    struct mrg_slice path = path_of(binding, arena, request);
+    if (body.ptr == request->body.bytes.ptr && query.ptr == request->query.ptr &&
+        path.ptr == request->path.ptr)
         return request;
     struct mrg_request *trimmed = mrg_arena_alloc(*arena, sizeof(*trimmed));
     *trimmed = *request;
     trimmed->body.bytes = body;
     trimmed->query = query;
+    trimmed->path = path;
     return trimmed;
 }
 

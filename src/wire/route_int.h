@@ -99,6 +99,10 @@ void mrg_route_append_value(struct mrg_buf *buf, const struct mrg_field *field, 
 
 /* Percent-encodes for a path; `slashes` stay then. Writes at most 3 * text.len bytes; returns the end. */
 char *mrg_route_encode(char *out, struct mrg_slice text, bool slashes);
+/* Whether mrg_route_encode leaves it as it is. */
+bool mrg_route_is_plain(struct mrg_slice text, bool slashes);
+/* Appends a path's part that is encoded in some way as mrg_route_encode would have written it. */
+void mrg_route_append_spelled(struct mrg_buf *buf, struct mrg_slice raw, bool slashes);
 /* And back, in the arena, a NUL behind; with `slashes` %2F stays as it is. */
 struct mrg_slice mrg_route_decode(struct mrg_arena *arena, struct mrg_slice text, bool slashes);
 

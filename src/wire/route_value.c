@@ -29,6 +29,40 @@ char *mrg_route_encode(char *out, struct mrg_slice text, bool slashes)
     return out;
 }
 
+bool mrg_route_is_plain(struct mrg_slice text, bool slashes)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_unreserved((unsigned char)text.ptr[i]) && !(slashes && text.ptr[i] == '/'))
+            return false;
+    }
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void mrg_route_append_spelled(struct mrg_buf *buf, struct mrg_slice raw, bool slashes)
+{
+    char encoded[3];
+    for (size_t i = 0; i < raw.len; i++) {
+        unsigned char c = (unsigned char)raw.ptr[i];
+        int high = raw.len - i > 2 && c == '%' ? hex_digit(raw.ptr[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(raw.ptr[i + 2]) : -1;
+        if (low >= 0) {
+            c = (unsigned char)(high << 4 | low);
+            i += 2;
+        }
+        /* %2F is no slash. */
+        char *end = mrg_route_encode(encoded, (struct mrg_slice){(char *)&c, 1}, slashes && low < 0);
+        mrg_buf_append(buf, encoded, (size_t)(end - encoded));
+    }
+}
+
 struct mrg_slice mrg_route_decode(struct mrg_arena *arena, struct mrg_slice text, bool slashes)
 {
     if (!slashes)

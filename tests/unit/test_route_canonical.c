@@ -217,6 +217,26 @@ static void test_queries(void **state)
     assert_query(a, "dryRun=false&tags=a&tags=", "tags=a&tags=");
 }
 
+static void test_numbers_of_real_fields(void **state)
+{
+    struct mrg_arena *a = *state;
+    assert_body(a, "{\"price\":5}", "{\"price\":5.0}");
+    assert_body(a, "{\"price\" : -12 , \"quantity\":5}", "{\"price\" : -12.0 , \"quantity\":5}");
+    assert_canonical(a, "POST /items/a", "{\"price\":5.0,\"quantity\":5}", NULL);
+    assert_canonical(a, "POST /items/a", "{\"price\":\"5\",\"note\":\"1\"}", NULL);
+    assert_canonical(a, "POST /items/a", "{\"price\":5e1,\"counts\":{\"a\":1}}", NULL);
+}
+
+/* Callers differ in what they escape. */
+static void test_paths(void **state)
+{
+    struct mrg_arena *a = *state;
+    assert_canonical(a, "POST /items/a:b@c,d", "{}", "POST /items/a%3Ab%40c%2Cd {}");
+    assert_canonical(a, "POST /items/%61%2f%7e-%zz%4", "{}", "POST /items/a%2F~-%25zz%254 {}");
+    assert_canonical(a, "POST /items/a%3Ab", "{}", NULL);
+    assert_canonical(a, "POST /other/a:b", "{}", NULL);
+}
+
 /* What one message is over gRPC, and what a caller over HTTP sends for it, are alike. */
 static void test_wires_agree(void **state)
 {
@@ -244,6 +264,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_messages_that_the_path_implies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_body_that_is_a_field, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_queries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_numbers_of_real_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_wires_agree, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
