@@ -28,7 +28,9 @@ struct mrg_cli_values {
 const struct mrg_cli_command mrg_cli_commands[] = {
     {"serve", "", 0, "Answer callers as the dependencies of the configuration.", mrg_serve_options,
      mrg_cli_serve, false},
-    {"check", "", 0, "Say what of the configuration was understood and what will be sent to the model.",
+    {"check", "", 0,
+     "Say what of the configuration was understood, the RPCs of its protos, and what will be sent to the "
+     "model.",
      mrg_check_options, mrg_cli_check, false},
     {"prompt", "DEP", 1, "Print exactly what the model will be told of a dependency, and its size.",
      mrg_prompt_options, mrg_cli_prompt, false},

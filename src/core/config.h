@@ -16,6 +16,8 @@
 #include "util/buf.h"
 #include "util/error.h"
 
+struct json_object; /* json-c's */
+
 enum mrg_provider { MRG_PROVIDER_OPENAI, MRG_PROVIDER_ANTHROPIC };
 enum mrg_response_format { MRG_RESPONSE_NONE, MRG_RESPONSE_JSON_OBJECT };
 enum mrg_use {
@@ -177,6 +179,8 @@ void mrg_config_unref(struct mrg_config *config);
 void mrg_config_append_summary(struct mrg_buf *buf, const struct mrg_config *config);
 /* The effective configuration as one JSON object with the file's keys; no tokens, no keys. */
 void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config);
+/* The same as a tree, for a caller that adds to it and puts it. */
+struct json_object *mrg_config_json(const struct mrg_config *config);
 
 /* From the table of options: the man page mirage.yaml(5) (roff), the example file, and a table for people. */
 void mrg_config_append_man(struct mrg_buf *buf);

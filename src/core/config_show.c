@@ -133,7 +133,7 @@ static void append_zmq(struct mrg_buf *buf, const struct mrg_dependency_config *
         mrg_buf_appendf(buf, " of %s", zmq->route ? zmq->route : zmq->rpc);
     if (zmq->control)
         mrg_buf_appendf(buf, "; control verbs at %s", zmq->control);
-    else if (zmq->format != MRG_ZMQ_ENVELOPE)
+    else if (zmq->format == MRG_ZMQ_BODY || zmq->format == MRG_ZMQ_PROTOBUF)
         mrg_buf_append_str(buf, "; it cannot carry control verbs, and there is no zmq.control");
     mrg_buf_append_char(buf, '\n');
 }
@@ -226,7 +226,7 @@ static struct json_object *routes_json(const struct mrg_dependency_config *depen
     return list;
 }
 
-void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config)
+struct json_object *mrg_config_json(const struct mrg_config *config)
 {
     struct json_object *root = json_object_new_object();
     json_object_object_add(root, "file", json_object_new_string(config->path));
@@ -242,6 +242,12 @@ void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config
         json_object_array_add(list, object);
     }
     json_object_object_add(root, "dependencies", list);
+    return root;
+}
+
+void mrg_config_append_json(struct mrg_buf *buf, const struct mrg_config *config)
+{
+    struct json_object *root = mrg_config_json(config);
     mrg_json_append_tree(buf, root);
     json_object_put(root);
 }

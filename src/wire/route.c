@@ -82,3 +82,13 @@ const char *mrg_binding_text(const struct mrg_binding *binding)
 {
     return binding->text;
 }
+
+const char *mrg_binding_body(const struct mrg_binding *binding)
+{
+    return binding->whole_body ? "*" : binding->body ? binding->body->name.ptr : "";
+}
+
+const char *mrg_binding_response_body(const struct mrg_binding *binding)
+{
+    return binding->response ? binding->response->name.ptr : "";
+}

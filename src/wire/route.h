@@ -26,6 +26,9 @@ enum mrg_err mrg_binding_new(const char *http_method, const char *path_template,
 void mrg_binding_free(struct mrg_binding *binding);
 /* "POST /items/{item_id}/reserve", for people. Borrowed. */
 const char *mrg_binding_text(const struct mrg_binding *binding);
+/* What the rule has as body and as response_body: "" none, "*", or a field's name. Borrowed. */
+const char *mrg_binding_body(const struct mrg_binding *binding);
+const char *mrg_binding_response_body(const struct mrg_binding *binding);
 
 /*
  * A message into method, path, query and body of a request (its headers are not touched); bytes in the arena.

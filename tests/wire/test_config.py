@@ -77,6 +77,96 @@ class Commands(Folder):
         _, err = self.run_("check", code=2)
         self.assertRegex(err, r"mirage\.yaml:4:\d+: .*absent")
 
+    PROTO = """syntax = "proto3";
+import "google/api/annotations.proto";
+import "google/protobuf/empty.proto";
+package stock.v1;
+service Stock {
+  rpc Take(Item) returns (Item) {
+    option (google.api.http) = {post: "/items/{id}/take" body: "*" additional_bindings {put: "/taken/{id}" body: "note"
+                                response_body: "note"}};
+  }
+  rpc Show(Item) returns (Item) { option (google.api.http) = {get: "/items/{id}"}; }
+  rpc Plain(google.protobuf.Empty) returns (Item);
+  rpc Routed(Item) returns (Item);
+  rpc Follow(Item) returns (stream Item);
+  rpc Bring(stream Item) returns (Item);
+  rpc Talk(stream Item) returns (stream Item);
+}
+message Item { string id = 1; string note = 2; }
+"""
+    PROTOS = """    protos: {roots: [proto], files: [stock.proto]}
+    routes: [{rpc: stock.v1.Stock/Routed, http: "DELETE /items/{id}"}]
+"""
+
+    def with_protos(self, proto=PROTO, protos=PROTOS, **files):
+        self.write("proto/stock.proto", proto)
+        self.write("mirage.yaml", LEAST.replace("    evidence", protos + "    evidence"))
+
+    def test_check_lists_rpcs(self):
+        self.with_protos()
+        env = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        out, err = self.run_("check", env=env)
+        self.assertEqual("", err)
+        self.assertIn("""
+inventory: the RPCs of its protos
+  stock.v1.Stock
+    Take    POST /items/{id}/take, body *
+            PUT /taken/{id}, body note, response body note
+    Show    GET /items/{id}
+    Plain   POST /stock.v1.Stock/Plain, body *
+    Routed  DELETE /items/{id}
+    Follow  not unary: the server streams; UNIMPLEMENTED
+    Bring   not unary: the client streams; UNIMPLEMENTED
+    Talk    not unary: both sides stream; UNIMPLEMENTED
+""", out)
+        document = json.loads(self.run_("check", "--json", env=env)[0])
+        take, show, plain, _, follow, _, _ = document["rpcs"]["inventory"]
+        self.assertEqual({"rpc": "stock.v1.Stock/Take", "input": "stock.v1.Item", "output": "stock.v1.Item", "unary": True,
+                          "routes": [{"http": "POST /items/{id}/take", "body": "*", "response_body": ""},
+                                     {"http": "PUT /taken/{id}", "body": "note", "response_body": "note"}]}, take)
+        self.assertEqual([{"http": "GET /items/{id}", "body": "", "response_body": ""}], show["routes"])
+        self.assertEqual("google.protobuf.Empty", plain["input"])
+        self.assertEqual([{"http": "POST /stock.v1.Stock/Plain", "body": "*", "response_body": ""}], plain["routes"])
+        self.assertEqual((False, []), (follow["unary"], follow["routes"]))
+        del document["file"], document["rpcs"]
+        self.write("mirage.yaml", json.dumps(document))
+        self.assertIn("Routed  DELETE /items/{id}", self.run_("check", env=env)[0])
+
+    def test_check_tells_the_faults_of_protos(self):
+        env = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        for change, words in [(dict(proto=self.PROTO.replace("string note", "strnig note")),
+                               r'stock\.proto:17:31: "strnig" is not defined'),
+                              (dict(protos=self.PROTOS.replace("Routed", "Nope")), "routes: stock.v1.Stock/Nope: the protos have "
+                               "no such RPC; they have stock.v1.Stock/Take, "),
+                              (dict(proto=self.PROTO.replace("/items/{id}/take", "/items/{no}/take")),
+                               r"stock\.proto: Take: .*\{no\}|stock\.proto: Take: .*no"),
+                              (dict(protos=self.PROTOS.replace("stock.proto", "absent.proto")), "absent.proto")]:
+            self.with_protos(**change)
+            for args in (("check",), ("check", "--json")):
+                with self.subTest(words, args=args):
+                    out, err = self.run_(*args, code=2, env=env)
+                    self.assertRegex(err, r"^mirage: mirage\.yaml:\d+(:\d+)?: .*" + words)
+                    self.assertIn("inventory", out or "inventory")
+                    self.assertNotIn("Take", out)
+
+    def test_check_asks_for_reflection(self):
+        self.with_protos(protos="    protos: {reflect: 127.0.0.1:1}\n")
+        _, err = self.run_("check", code=3)
+        self.assertRegex(err, r"^mirage: mirage\.yaml:2: dependency inventory: protos\.reflect: 127\.0\.0\.1:1: ")
+
+    def test_check_says_which_formats_carry_control_verbs(self):
+        for zmq, told in [("format: multipart", False), ("format: envelope", False), ('format: body, route: "POST /a"', True),
+                          ("format: protobuf, rpc: stock.v1.Stock/Take", True)]:
+            with self.subTest(zmq):
+                self.with_protos()
+                text = (self.folder / "mirage.yaml").read_text()
+                self.write("mirage.yaml", text.replace("listen: {", 'listen: {zmq: ["tcp://127.0.0.1:0"], ').replace(
+                    "    evidence", f"    zmq: {{{zmq}}}\n    evidence"))
+                out, _ = self.run_("check", env={"XDG_CACHE_HOME": str(self.folder / "cache")})
+                self.assertIn("zmq       format " + zmq.split()[1].strip(","), out)
+                self.assertEqual(told, "cannot carry control verbs" in out)
+
     def test_check_never_asks_and_shows_no_key(self):
         key = "sk-secret-0123456789"
         self.write("mirage.yaml", LEAST.replace("name: gpt-x", "name: gpt-x, key_env: T_KEY"))
