@@ -11,6 +11,7 @@
 #include "transports/grpc/grpc_int.h"
 #include "util/json.h"
 #include "wire/proto.h"
+#include "wire/status_details.h"
 
 static int set_up(void **state)
 {
@@ -208,8 +209,8 @@ static void details_are_checked_against_their_types(void **state)
     struct mrg_reply bad = reply_of(
         *state, "{\"status\":400,\"grpc_details\":[{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\"},"
                 "{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reson\":\"R\"}]}");
-    assert_int_equal(rpc_error_details_fit(schema, &good, &err), MRG_ERR_OK);
-    assert_int_equal(rpc_error_details_fit(schema, &bad, &err), MRG_ERR_INVALID);
+    assert_int_equal(mrg_status_details_fit(schema, &good, false, &err), MRG_ERR_OK);
+    assert_int_equal(mrg_status_details_fit(schema, &bad, false, &err), MRG_ERR_INVALID);
     assert_non_null(strstr(err.message, "grpc_details[1]: "));
     assert_non_null(strstr(err.message, "reson"));
 }

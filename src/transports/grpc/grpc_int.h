@@ -304,9 +304,6 @@ struct mrg_slice rpc_error_message(struct mrg_arena *arena, const struct mrg_rep
  * there is nothing. `domain` is the dependency's name. */
 void rpc_error_details(struct mrg_buf *buf, const struct mrg_schema *schema, const struct mrg_reply *reply,
                        int status, struct mrg_slice message, const char *domain, size_t room);
-/* Whether each of a reply's grpc_details that is of a known type fits it. */
-enum mrg_err rpc_error_details_fit(const struct mrg_schema *schema, const struct mrg_reply *reply,
-                                   struct mrg_error *err);
 
 /* ---- grpc_stream.c ---- */
 

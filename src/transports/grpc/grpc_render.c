@@ -10,6 +10,7 @@
 #include "util/utf8.h"
 #include "wire/proto.h"
 #include "wire/route.h"
+#include "wire/status_details.h"
 
 #define MAX_ERROR_METADATA 1024u /* bytes of mirage-error; the status has the whole sentence */
 #define OWN_METADATA       4u    /* entries that are Mirage's own, at most */
@@ -44,7 +45,7 @@ enum mrg_err rpc_fits(const struct mrg_exchange *exchange, const struct mrg_repl
 {
     const struct rpc_call *call = exchange->adapter;
     if (mrg_reply_grpc_status(reply) != MRG_GRPC_OK)
-        return rpc_error_details_fit(call->schema, reply, err);
+        return mrg_status_details_fit(call->schema, reply, false, err);
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
     enum mrg_err code = encode(call, exchange, reply, false, &buf, err);

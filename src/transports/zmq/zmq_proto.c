@@ -5,13 +5,9 @@
  */
 #include "core/status.h"
 #include "transports/zmq/zmq_int.h"
-#include "util/json.h"
-#include "util/log.h"
 #include "wire/proto.h"
 #include "wire/route.h"
-
-#define STATUS_TYPE "google.rpc.Status"
-#define STRUCT_TYPE "type.googleapis.com/google.protobuf.Struct"
+#include "wire/status_details.h"
 
 static const struct mrg_schema *schema_of(const struct mrg_exchange *exchange)
 {
@@ -22,79 +18,19 @@ static const struct mrg_schema *schema_of(const struct mrg_exchange *exchange)
 
 /* ---- errors ---- */
 
-static bool string_member(struct mrg_slice object, const char *key, struct mrg_slice *ret_raw)
-{
-    struct mrg_slice raw;
-    if (!mrg_json_member(object, key, &raw) || raw.len == 0 || *raw.ptr != '"')
-        return false;
-    *ret_raw = raw;
-    return true;
-}
-
-/* The sentence of an HTTP-shaped error, by the usual names, as a JSON string. */
-static bool find_sentence(struct mrg_slice body, struct mrg_slice *ret_raw)
-{
-    static const char *const names[] = {"message", "detail", "title", "error"};
-    struct mrg_slice error;
-    if (mrg_json_member(body, "error", &error) && string_member(error, "message", ret_raw))
-        return true;
-    for (size_t i = 0; i < MRG_ARRAY_LEN(names); i++) {
-        if (string_member(body, names[i], ret_raw))
-            return true;
-    }
-    return false;
-}
-
-/* google.rpc.Status as JSON: the exact status where the reply has one, else what its HTTP form says. */
-static void append_status_json(struct mrg_buf *json, const struct mrg_reply *reply, bool details)
-{
-    struct mrg_slice sentence;
-    struct mrg_slice body =
-        reply->body.kind == MRG_BODY_JSON ? mrg_slice_trim(reply->body.bytes) : (struct mrg_slice){"", 0};
-    bool object = body.len > 0 && *body.ptr == '{';
-    mrg_buf_appendf(json, "{\"code\":%d,\"message\":", mrg_reply_grpc_status(reply));
-    if (reply->grpc_message.ptr)
-        mrg_json_append_string(json, reply->grpc_message);
-    else if (object && find_sentence(body, &sentence))
-        mrg_buf_append_slice(json, sentence);
-    else
-        mrg_buf_appendf(json, "\"HTTP %d\"", reply->status);
-    if (details && reply->grpc_details.ptr) {
-        mrg_buf_append_str(json, ",\"details\":");
-        mrg_buf_append_slice(json, reply->grpc_details);
-    } else if (details && object && !reply->error) {
-        mrg_buf_append_str(json, ",\"details\":[{\"@type\":\"" STRUCT_TYPE "\",\"value\":");
-        mrg_buf_append_slice(json, body);
-        mrg_buf_append_str(json, "}]");
-    }
-    mrg_buf_append_char(json, '}');
-}
-
-/* On failure `message` is empty. */
-static enum mrg_err make_status(const struct mrg_schema *schema, const struct mrg_reply *reply, bool details,
-                                struct mrg_buf *message, struct mrg_error *err)
-{
-    struct mrg_buf json;
-    const struct mrg_message *type = mrg_schema_message(schema, MRG_SLICE(STATUS_TYPE));
-    MRG_ASSERT(type);
-    mrg_buf_init(&json, SIZE_MAX);
-    append_status_json(&json, reply, details);
-    enum mrg_err code = mrg_proto_from_json(schema, type, mrg_buf_slice(&json), true, message, err);
-    if (code)
-        mrg_buf_clear(message);
-    mrg_buf_done(&json);
-    return code;
-}
+/* A message has room for all of it; the ErrorInfo beside a body is what gRPC's servers send. */
+static const struct mrg_status_form status_form = {.room = SIZE_MAX, .whole = true};
 
 static void render_status(const struct mrg_schema *schema, const struct mrg_reply *reply, struct zm_out *out)
 {
-    struct mrg_error err;
+    struct mrg_arena *arena = mrg_arena_new(0);
+    struct mrg_slice message =
+        reply->grpc_message.ptr ? reply->grpc_message : mrg_status_sentence(arena, reply);
+    if (!message.ptr)
+        message = mrg_slice_of(mrg_arena_printf(arena, "HTTP %d", reply->status));
     mrg_buf_clear(&out->text);
-    if (make_status(schema, reply, true, &out->text, &err) != MRG_ERR_OK) {
-        mrg_log(MRG_LOG_DEBUG, "ZeroMQ: a reply's details were dropped: they do not fit their types");
-        /* Without details there is nothing that could not fit, but for text that is no UTF-8. */
-        (void)make_status(schema, reply, false, &out->text, &err);
-    }
+    mrg_status_append(&out->text, schema, reply, mrg_reply_grpc_status(reply), message, &status_form);
+    mrg_arena_free(arena);
     out->frames[0] = mrg_buf_slice(&out->text);
     out->frames[1] = MRG_SLICE("status");
     out->count = 2;
@@ -133,10 +69,8 @@ static enum mrg_err fits(const struct mrg_exchange *exchange, const struct mrg_r
         code = make_message(request, reply, exchange->arena, false, &message, err);
         if (code)
             mrg_error_wrap(err, "the body does not fit %s", request->method->output->full_name.ptr);
-    } else if (reply->grpc_details.ptr) {
-        code = make_status(schema_of(exchange), reply, true, &message, err);
-        if (code)
-            mrg_error_wrap(err, "\"grpc_details\" does not fit");
+    } else {
+        code = mrg_status_details_fit(schema_of(exchange), reply, true, err);
     }
     mrg_buf_done(&message);
     return code;
