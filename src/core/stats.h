@@ -21,6 +21,8 @@ struct mrg_dependency_stats {
     atomic_ullong failed;         /* answered with a failure of Mirage's own */
     atomic_ullong missed;         /* of these: nothing recorded, in replay */
     atomic_ullong gone;           /* callers that hung up first */
+    atomic_ullong unreachable;    /* replies over ZeroMQ that found their peer gone */
+    atomic_ullong dropped;        /* replies over ZeroMQ that their peer did not read */
     atomic_ullong recorded;       /* cassette lines written */
     atomic_ullong lost;           /* cassette lines given up: paid for and not recorded */
     atomic_ullong record_retries; /* attempts to write cassette lines that failed */

@@ -38,6 +38,8 @@ static struct mrg_stats *filled(void)
     one->failed = 105;
     one->missed = 106;
     one->gone = 107;
+    one->unreachable = 119;
+    one->dropped = 120;
     one->recorded = 108;
     one->stale = 109;
     one->lost = 116;
@@ -91,6 +93,8 @@ static void metrics_in_prometheus_text(void **state)
         "mirage_requests_total{dependency=\"payment\",source=\"mirage\"} 1\n",
         "mirage_cassette_misses_total{dependency=\"inventory\"} 106\n",
         "mirage_callers_gone_total{dependency=\"inventory\"} 107\n",
+        "mirage_zmq_unreachable_total{dependency=\"inventory\"} 119\n",
+        "mirage_zmq_dropped_total{dependency=\"inventory\"} 120\n",
         "mirage_cassette_recorded_total{dependency=\"inventory\"} 108\n",
         "mirage_cassette_lost_total{dependency=\"inventory\"} 116\n",
         "mirage_cassette_write_failures_total{dependency=\"inventory\"} 117\n",
@@ -129,7 +133,8 @@ static void the_report_as_json(void **state)
     assert_non_null(strstr(
         buf.data,
         "{\"dependencies\":[{\"name\":\"inventory\",\"requests\":101,\"from_cassette\":102,\"from_llm\":103,"
-        "\"from_other\":104,\"failed\":105,\"missed\":106,\"gone\":107,\"recorded\":108,\"lost\":116,"
+        "\"from_other\":104,\"failed\":105,\"missed\":106,\"gone\":107,\"zmq_unreachable\":119,\"zmq_"
+        "dropped\":120,\"recorded\":108,\"lost\":116,"
         "\"record_retries\":117,\"waiting\":118,\"stale\":109,"
         "\"llm_calls\":110,\"llm_retries\":111,\"llm_repairs\":112,\"llm_tokens_in\":113,"
         "\"llm_tokens_cached\":114,\"llm_tokens_out\":115,\"llm_ms\":61007},{\"name\":\"payment\","));
@@ -170,6 +175,8 @@ static void any_failure_counts(void **state)
     struct mrg_stats *stats = mrg_stats_new();
     assert_false(mrg_stats_any_failure(stats));
     mrg_stats_dependency(stats, "a")->gone = 1;
+    mrg_stats_dependency(stats, "a")->unreachable = 1;
+    mrg_stats_dependency(stats, "a")->dropped = 1;
     mrg_stats_dependency(stats, "a")->stale = 1;
     assert_false(mrg_stats_any_failure(stats));
     mrg_stats_dependency(stats, "b")->failed = 1;

@@ -220,10 +220,10 @@ static void test_caller_that_has_gone(void **state)
     for (int i = 0; i < STUB_PATIENCE_MS / 10; i++) {
         stub_release();
         assert_answer(other, A, OK);
-        if (atomic_load(&stub_stats[0].gone) == 2)
+        if (atomic_load(&stub_stats[0].unreachable) == 2)
             break;
         zmq_poll(NULL, 0, 10);
-        if (atomic_load(&stub_stats[0].gone) == 2)
+        if (atomic_load(&stub_stats[0].unreachable) == 2)
             break;
         /* It may have left as if the caller were there: ask again, as a caller that leaves. */
         dealer = caller(ZMQ_DEALER);
@@ -232,7 +232,7 @@ static void test_caller_that_has_gone(void **state)
         stub_await(&stub.submitted, before + 1);
         hang_up(dealer);
     }
-    assert_true(atomic_load(&stub_stats[0].gone) > 0);
+    assert_true(atomic_load(&stub_stats[0].unreachable) > 0);
     assert_int_equal(stub_count(&stub.gone), 0); /* its work is finished all the same */
 }
 
@@ -308,6 +308,8 @@ static void test_caller_that_does_not_read(void **state)
         assert_reply(dealer, got); /* what is dropped is the end */
     }
     assert_true(got >= 2000 && got < COUNT);
+    assert_int_equal(atomic_load(&stub_stats[0].dropped), COUNT - got);
+    assert_int_equal(atomic_load(&stub_stats[0].unreachable), 0);
 }
 
 /* ---- closing ---- */

@@ -332,7 +332,8 @@ class Ends(Wire):
         self.assertEqual(200, self.call(endpoint(m), "/__mock__/health")["status"])
         p.release()
         self.assertEqual(5, len(cassette(m, n=5)))
-        until(lambda: metric(m, "mirage_callers_gone_total") == 5, "all are counted")
+        until(lambda: metric(m, "mirage_zmq_unreachable_total") == 5, "all are counted")
+        self.assertEqual((0, 0), (metric(m, "mirage_callers_gone_total"), metric(m, "mirage_zmq_dropped_total")))
 
     def test_a_late_answer_to_an_address_that_is_gone(self):
         """The caller has its 504, the address is closed and freed; then the model answers."""

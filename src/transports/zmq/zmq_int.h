@@ -234,5 +234,5 @@ void zm_send(struct zm_listener *listener, const struct mrg_slice *route, unsign
              const struct zm_out *out, struct mrg_dependency_stats *stats);
 /* Tries again what waits. */
 void zm_send_waiting(struct zm_listener *listener, uint64_t now_ms);
-/* Drops what waits, uncounted. */
+/* Drops what waits: the socket closes. */
 void zm_send_done(struct zm_listener *listener);

@@ -35,17 +35,19 @@ struct zm_peer {
     unsigned char id[]; /* its routing id */
 };
 
-static void count_gone(struct mrg_dependency_stats *stats)
+static void count_unreachable(struct mrg_dependency_stats *stats)
 {
     if (stats)
-        atomic_fetch_add_explicit(&stats->gone, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&stats->unreachable, 1, memory_order_relaxed);
     mrg_log(MRG_LOG_DEBUG, "ZeroMQ: a caller was gone before its reply");
 }
 
-static void count_dropped(struct zm_listener *listener)
+static void count_dropped(struct zm_listener *listener, struct mrg_dependency_stats *stats)
 {
     struct zm_transport *transport = listener->transport;
     transport->dropped++;
+    if (stats)
+        atomic_fetch_add_explicit(&stats->dropped, 1, memory_order_relaxed);
     if (zm_may_tell(transport))
         mrg_log(MRG_LOG_WARN, "ZeroMQ: a caller at %s does not read its replies; %llu dropped so far",
                 listener->door->address, transport->dropped);
@@ -110,7 +112,7 @@ static void keep(struct zm_listener *listener, struct mrg_slice id, zmq_msg_t *f
                  size_t bytes, struct mrg_dependency_stats *stats)
 {
     if (listener->waiting >= ZM_WAIT_COUNT || listener->waiting_bytes + bytes > ZM_WAIT_BYTES) {
-        count_dropped(listener);
+        count_dropped(listener, stats);
         close_frames(frames, count);
         return;
     }
@@ -157,7 +159,7 @@ static void send_peer(struct zm_listener *listener, struct zm_peer *peer, uint64
             pop(listener, peer);
             continue;
         case GONE:
-            count_gone(parcel->stats);
+            count_unreachable(parcel->stats);
             drop_first(listener, peer);
             continue;
         case FULL:
@@ -165,7 +167,7 @@ static void send_peer(struct zm_listener *listener, struct zm_peer *peer, uint64
         }
         if (now_ms < parcel->since_ms + ZM_WAIT_MS)
             return;
-        count_dropped(listener);
+        count_dropped(listener, parcel->stats);
         drop_first(listener, peer);
     }
 }
@@ -189,8 +191,10 @@ void zm_send_done(struct zm_listener *listener)
 {
     struct zm_peer *peer, *next;
     HASH_ITER (hh, listener->peers, peer, next) {
-        while (peer->first)
+        while (peer->first) {
+            count_dropped(listener, peer->first->stats);
             drop_first(listener, peer);
+        }
         HASH_DEL(listener->peers, peer);
         free(peer);
     }
@@ -210,7 +214,7 @@ void zm_send(struct zm_listener *listener, const struct mrg_slice *route, unsign
     if (sent == FULL) {
         keep(listener, route[0], frames, count, bytes, stats);
     } else if (sent == GONE) {
-        count_gone(stats);
+        count_unreachable(stats);
         close_frames(frames, count);
     }
 }
