@@ -189,7 +189,12 @@ class Formats(Wire):
             self.assertEqual(b"404", dealer.recv_multipart()[0])
             dealer.send_multipart([b"hello", b"", b""])
             self.assertEqual(b"400", dealer.recv_multipart()[-3])
-        # Control verbs have a place here.
+        # Control verbs have a place here: path, session and body.
+        status, _, body = self.ask(endpoint(m), b"POST /__mock__/scenario", b'{"mirage-session":"s1"}', b'{"instruction":"x"}')
+        self.assertEqual((b"200", {"status": "announced", "session": "s1", "dependency": "inventory"}),
+                         (status, json.loads(body)))
+        status, _, body = self.ask(endpoint(m), b"POST /__s/s2/__mock__/reset")
+        self.assertEqual((b"200", "s2"), (status, json.loads(body)["session"]))
         status, _, body = self.ask(endpoint(m), b"GET /__mock__/health")
         self.assertEqual((b"200", "serving"), (status, json.loads(body)["status"]))
 
