@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that says back what it was asked, over three wires: its proto, its provider's side, its callers, and what
+the server's process holds. For the tests of load."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+PROTO = """\
+syntax = "proto3";
+package echo.v1;
+import "google/api/annotations.proto";
+service Echo {
+  rpc Ask(Question) returns (Question) { option (google.api.http) = {post: "/ask" body: "*"}; }
+  rpc Page(Number) returns (Text) { option (google.api.http) = {get: "/pages/{number}"}; }
+}
+message Question { string session = 1; int32 at = 2; string wire = 3; string note = 4; }
+message Number { string number = 1; }
+message Text { string text = 1; }
+"""
+LISTEN = 'listen: {http: "127.0.0.1:0", grpc: "127.0.0.1:0", zmq: ["tcp://127.0.0.1:*"]}'
+DEP = LISTEN + "\nprotos: {files: [echo.proto]}\n"
+FILES = {"echo.proto": PROTO}
+ASK, PAGE = "/echo.v1.Echo/Ask", "/echo.v1.Echo/Page"
+
+
+def _types():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "echo.proto"), "w", encoding="ascii") as f:
+            f.write(PROTO)
+        out = os.path.join(folder, "echo.binpb")
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "proto")
+        subprocess.run(["protoc", f"-I{folder}", f"-I{root}", "-I/usr/include", "--include_imports",
+                        f"--descriptor_set_out={out}", "echo.proto"], check=True)
+        with open(out, "rb") as f:
+            files = descriptor_pb2.FileDescriptorSet.FromString(f.read()).file
+    pool = descriptor_pool.DescriptorPool()
+    for file in files:
+        pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    return [factory.GetPrototype(pool.FindMessageTypeByName(f"echo.v1.{name}")) for name in ("Question", "Number", "Text")]
+
+
+AVAILABLE = shutil.which("protoc") is not None
+Question, Number, Text = _types() if AVAILABLE else (None, None, None)
+
+
+# Callers ---------------------------------------------------------------------------------------------------
+
+def body(session, at, wire, note=""):
+    """The question as HTTP and ZeroMQ ask it; gRPC's has the same members."""
+    return {"session": session, "at": at, "wire": wire, "note": note}
+
+
+def members(question):
+    """A Question as such an object."""
+    return body(question.session, question.at, question.wire, question.note)
+
+
+def open_channel(address, *options):
+    """Of its own: grpcio's channels else share their connections."""
+    return grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1), *options])
+
+
+def ask(channel):
+    """The method, whose call takes and gives a Question."""
+    return channel.unary_unary(ASK, request_serializer=Question.SerializeToString, response_deserializer=Question.FromString)
+
+
+def page(channel):
+    return channel.unary_unary(PAGE, request_serializer=Number.SerializeToString, response_deserializer=Text.FromString)
+
+
+def envelope(path, method="GET", **more):
+    return json.dumps({"method": method, "path": path, **more}).encode()
+
+
+# The server's process --------------------------------------------------------------------------------------
+
+def descriptors(pid):
+    """What each of the process's descriptors is, by its number."""
+    folder, found = f"/proc/{pid}/fd", {}
+    for name in os.listdir(folder):
+        try:
+            found[int(name)] = os.readlink(f"{folder}/{name}")
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def anonymous_kb(pid):
+    """Resident memory that is no file's, in KiB: what the process itself has made dirty. Pages of libraries and of
+    cassettes, which the kernel brings and takes as it likes, are left out."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return int(re.search(r"RssAnon:\s+(\d+)", f.read())[1])
