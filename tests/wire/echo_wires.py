@@ -11,6 +11,9 @@ import tempfile
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from wire import SLOW, request_bytes, until
+
+from mirage import Raw
 
 PROTO = """\
 syntax = "proto3";
@@ -28,6 +31,7 @@ LISTEN = 'listen: {http: "127.0.0.1:0", grpc: "127.0.0.1:0", zmq: ["tcp://127.0.
 DEP = LISTEN + "\nprotos: {files: [echo.proto]}\n"
 FILES = {"echo.proto": PROTO}
 ASK, PAGE = "/echo.v1.Echo/Ask", "/echo.v1.Echo/Page"
+PAGE_TEXT = "".join(f"line {i} of a page that takes a while to read\n" for i in range(5500))    # some 256 KiB
 
 
 def _types():
@@ -99,3 +103,47 @@ def anonymous_kb(pid):
     cassettes, which the kernel brings and takes as it likes, are left out."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         return int(re.search(r"RssAnon:\s+(\d+)", f.read())[1])
+
+
+class Quiet:
+    """Waits until the server holds no descriptor more or less than when nobody had connected but this one caller.
+
+    Its connections to the provider it keeps for later calls; here the provider closes them, which the server sees
+    when it makes another call. So each look begins with a call over `address`, to a dependency that asks the model.
+    """
+
+    def __init__(self, m, p, address):
+        self.m, self.p, self.asked = m, p, 0
+        self.caller = Raw(address, timeout=30 * SLOW)
+        self.count, counts = 0, []
+
+        def steady():
+            counts.append(len(self.look()))
+            return len(counts) > 20 and min(counts[-10:]) == min(counts)
+        until(steady, "the descriptors are steady", 30)
+        self.count = min(counts)
+
+    def look(self):
+        self.p.drop_connections()
+        self.p.wait_until(lambda: not self.p.open_connections, 30 * SLOW)
+        self.asked += 1
+        question = json.dumps(body("quiet", self.asked, "http")).encode()
+        fields = [("mirage-session", "quiet"), ("Content-Type", "application/json")]
+        reply = self.caller.send(request_bytes("/ask", body=question, headers=fields)).response("POST")
+        if reply.status != 200:
+            raise AssertionError(reply)
+        return descriptors(self.m.pid)
+
+    def wait(self):
+        held = {}
+
+        def back():
+            held.update(now=self.look())
+            return len(held["now"]) == self.count
+        try:
+            until(back, f"{self.count} descriptors again", 30)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {held['now']}") from None
+
+    def close(self):
+        self.caller.close()

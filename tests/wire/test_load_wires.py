@@ -6,7 +6,7 @@ import json
 import random
 
 import zmq
-from echo_wires import AVAILABLE, DEP, FILES, ask, body, descriptors, envelope, members, open_channel, Question
+from echo_wires import AVAILABLE, DEP, FILES, Question, Quiet, ask, body, envelope, members, open_channel
 from wire import SANITIZED, SLOW, Case, cassette, get, metric, post, request_bytes, shown, until, value
 
 import tap
@@ -181,49 +181,20 @@ class Load(Case):
         want = {s: list(range(EACH)) for s, _ in self.expected(prefix)}
         self.assertEqual((want, want), (together, alone))
 
-    # What is left ----------------------------------------------------------------------------------------
-
-    def descriptors(self, p):
-        """Of the server, with one caller connected, and connected to the provider once, as a rule: the connections
-        that it keeps for later calls end here, which it sees when it makes another one."""
-        p.drop_connections()
-        p.wait_until(lambda: not p.open_connections, PATIENCE)
-        self.asked += 1
-        question = json.dumps(body("warm", self.asked, "http")).encode()
-        fields = [("mirage-session", "warm"), ("Content-Type", "application/json")]
-        self.assertEqual(200, self.caller.send(request_bytes("/ask", body=question, headers=fields)).response("POST").status)
-        return descriptors(self.pid)
-
     def warm(self, m, p):
-        """How many descriptors the server holds once it has served each wire and all have left."""
+        """Each wire has served somebody, who has left."""
         callers = Callers(m, self.context)
         for at, wire in enumerate(("http", "grpc", "zmq")):
             callers.send(0, f"warm-{wire}", at, wire)
         callers.replies()
         callers.close()
-        self.pid, self.caller, self.asked = m.pid, self.enterContext(Raw(m.address(), timeout=PATIENCE)), 0
-        counts = []
-
-        def steady():
-            counts.append(len(self.descriptors(p)))
-            return len(counts) > 20 and min(counts[-10:]) == min(counts)
-        until(steady, "the descriptors are steady", 30)
-        return min(counts)
-
-    def check_descriptors(self, p, before):
-        held = {}
-
-        def back():
-            held.update(now=self.descriptors(p))
-            return len(held["now"]) == before
-        try:
-            until(back, f"{before} descriptors again", 30)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {held['now']}") from None
+        quiet = Quiet(m, p, m.address())
+        self.addCleanup(quiet.close)
+        return quiet
 
     def test_200_in_50_over_three_wires(self):
         m, p = self.serve(self.answer, dep=DEP, files=FILES, model=f"concurrency: {SESSIONS + 14}")
-        before = self.warm(m, p)
+        quiet = self.warm(m, p)
         memory = []
         for prefix in ("first", "second"):
             p.clear()
@@ -231,17 +202,17 @@ class Load(Case):
             self.ask_all(m, p, prefix)
             self.check_calls(p)
             self.check_journal(m, prefix, "llm")
-            self.check_descriptors(p, before)
+            quiet.wait()
             memory.append(m.rss_kb)
-        print(f"# {before} descriptors at rest; {memory} KiB after each round", flush=True)
+        print(f"# {quiet.count} descriptors at rest; {memory} KiB after each round", flush=True)
         # Sessions and cassette have grown by some hundred KiB; a sanitizer keeps what was freed.
         self.assertLess(memory[1] - memory[0], 65536 if SANITIZED else 4096)
-        until(lambda: len(cassette(m)) == 2 * SESSIONS * EACH + self.asked + 3, "all is recorded")
+        until(lambda: len(cassette(m)) == 2 * SESSIONS * EACH + quiet.asked + 3, "all is recorded")
         p.clear()
         self.replay_all(m, "first")
         self.assertEqual([], p.calls)
         self.check_journal(m, "first", "cassette")
-        self.check_descriptors(p, before)
+        quiet.wait()
         self.assertEqual(SESSIONS * EACH, metric(m, "mirage_requests_total", source="cassette"))
         self.assertEqual(0, metric(m, "mirage_callers_gone_total"))
         self.assertEqual(0, m.stop())
