@@ -26,7 +26,7 @@ import zmq
 from echo_wires import ASK, PAGE, PAGE_TEXT, Number, Question, Text, ask, body, envelope, open_channel, page
 from wire import SLOW, request_bytes
 
-from mirage import Raw, address_of
+from mirage import address_of, http
 
 PATIENCE = 30 * SLOW
 SESSIONS = 20
@@ -59,6 +59,12 @@ class Kinds:
 
     def session(self):
         return f"rude-{self.chance.randrange(SESSIONS)}"
+
+    def fresh(self):
+        """A session of `kept` that has asked for nothing yet, of this kind alone."""
+        name = f"rude-{type(self).__name__}"
+        http("POST", self.entries["kept"]["http"] + "/__mock__/reset", None, [("mirage-session", name)], timeout=PATIENCE)
+        return name
 
     def connect(self, entry, wire, small=False):
         """A plain connection; `small`: one that the kernel reads little ahead for."""
@@ -131,8 +137,8 @@ class SlowHTTP(Kinds):
 
     def do_read_bytewise(self):
         """Byte by byte for a while; then the rest, which must be whole, or away."""
-        connection = self.connect(self.entries["kept"], "http", small=True)
-        connection.sendall(request_bytes("/pages/1", "GET", headers=[("mirage-session", self.session()), ("Connection", "close")]))
+        session, connection = self.fresh(), self.connect(self.entries["kept"], "http", small=True)
+        connection.sendall(request_bytes("/pages/1", "GET", headers=[("mirage-session", session), ("Connection", "close")]))
         text, count = b"", self.chance.randrange(50, 400)
         while len(text) < count and not self.stop.is_set():
             text += connection.recv(1)
@@ -207,16 +213,16 @@ class H2(Kinds):
     def hello(self, window=65535):
         return self.PREFACE + self.frame(self.SETTINGS, 0, 0, struct.pack(">HI", 4, window))
 
-    def call(self, stream, path, message):
+    def call(self, stream, path, message, session):
         """Its frames: headers that are literal, then the message."""
         fields = ((b":method", b"POST"), (b":scheme", b"http"), (b":path", path.encode()), (b":authority", b"x"),
-                  (b"te", b"trailers"), (b"content-type", b"application/grpc"), (b"mirage-session", self.session().encode()))
+                  (b"te", b"trailers"), (b"content-type", b"application/grpc"), (b"mirage-session", session.encode()))
         block = b"".join(b"\0" + bytes((len(k),)) + k + bytes((len(v),)) + v for k, v in fields)
         data = b"\0" + struct.pack(">I", len(message)) + message
         return self.frame(self.HEADERS, 4, stream, block) + self.frame(self.DATA, 1, stream, data)
 
     def question(self, stream=1):
-        return self.call(stream, ASK, Question(**body("rude", 1, "grpc")).SerializeToString())
+        return self.call(stream, ASK, Question(**body("rude", 1, "grpc")).SerializeToString(), self.session())
 
     def send_and_leave(self, *parts):
         connection = self.connect(self.model(), "grpc")
@@ -271,9 +277,10 @@ class SlowH2(H2):
 
     def do_pause(self):
         """Takes a page a little at a time, by the windows of HTTP/2; after a while the rest, or away."""
-        connection, taken, whole = self.connect(self.entries["kept"], "grpc", small=True), b"", False
+        session, taken, whole = self.fresh(), b"", False
+        connection = self.connect(self.entries["kept"], "grpc", small=True)
         window = self.chance.choice((1, 100, 5000))
-        connection.sendall(self.hello(window) + self.call(1, PAGE, Number(number="1").SerializeToString()))
+        connection.sendall(self.hello(window) + self.call(1, PAGE, Number(number="1").SerializeToString(), session))
         pauses, patient = self.chance.randrange(20, 100), self.chance.randrange(2)
         for kind, flags, stream, payload in self.frames(connection):
             if kind == self.SETTINGS and not flags & 1:
@@ -375,13 +382,22 @@ class SlowZMQ(ZMQ):
     pace = 0.5
 
     def kinds(self):
-        return [self.do_never_receive]
+        return [self.do_never_take_pages, self.do_never_take_many]
 
-    def do_never_receive(self):
-        """Asks for more pages than the wire has room for."""
+    def do_never_take_many(self):
+        """More replies than a peer may have waiting, of some KiB each."""
+        with self.dealer(self.model(), rcvhwm=1, rcvbuf=4096) as dealer:
+            for _ in range(2500):
+                dealer.send(envelope("/__mock__/log?limit=20"))
+            self.stop.wait(self.chance.uniform(0.5, 7))
+
+    def do_never_take_pages(self):
+        """More pages than the kernel has room for."""
+        session = self.fresh()
         with self.dealer(self.entries["kept"], rcvhwm=1, rcvbuf=4096) as dealer:
             for _ in range(60):
-                dealer.send(envelope("/pages/1", session=self.session()))
+                dealer.send(envelope("/pages/1", session=session))
+                dealer.send(envelope("/__mock__/reset", "POST", session=session))
             self.stop.wait(self.chance.uniform(0.5, 3))
 
 
@@ -405,23 +421,23 @@ class Killed(Kinds):
 def victim(entries, seed):
     """Has work outstanding over every wire until it is killed."""
     args = (entries, seed, collections.Counter(), threading.Event())
-    http, h2, zeromq = HTTP(*args), GRPC(*args), ZMQ(*args)
+    web, rpc, zeromq = HTTP(*args), GRPC(*args), ZMQ(*args)
     held = []
     while True:
-        model = http.model()
-        held = held[-20:]
-        connection = http.connect(model, "http")
-        connection.sendall(http.question())
-        page_reader = Raw(address_of(entries["kept"]["http"]))
-        page_reader.send(request_bytes("/pages/1", "GET", headers=[("mirage-session", http.session())]))
+        model = web.model()
+        connection = web.connect(model, "http")
+        connection.sendall(web.question())
+        reader = web.connect(entries["kept"], "http", small=True)
+        reader.sendall(request_bytes("/pages/1", "GET", headers=[("mirage-session", web.fresh())]))
         dealer = zeromq.dealer(model)
         for _ in range(5):
             dealer.send(zeromq.question())
         dealer.send(b"{}")
         dealer.recv()
-        futures = [h2.future() for _ in range(3)]
-        futures.append(page(h2.channels["kept"]).future(Number(number="1")))
-        held += [connection, page_reader, dealer, futures]
+        futures = [rpc.future() for _ in range(3)]
+        metadata = [("mirage-session", rpc.fresh())]
+        futures.append(page(rpc.channels["kept"]).future(Number(number="1"), metadata=metadata))
+        held = held[-20:] + [(connection, reader, dealer, futures)]
         os.write(1, b"busy\n")
         select.select([], [], [], 0.02)
 
