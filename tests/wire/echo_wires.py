@@ -98,6 +98,13 @@ def descriptors(pid):
     return found
 
 
+def tcp():
+    """Ports and state of all TCP sockets of this machine, by what descriptors() has for them."""
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f.readlines()[1:]]
+    return {f"socket:[{row[9]}]": f"TCP port {int(row[1][-4:], 16)} to {int(row[2][-4:], 16)}, state {int(row[3], 16)}" for row in rows}
+
+
 def anonymous_kb(pid):
     """Resident memory that is no file's, in KiB: what the process itself has made dirty. Pages of libraries and of
     cassettes, which the kernel brings and takes as it likes, are left out."""
@@ -123,9 +130,13 @@ class Quiet:
         until(steady, "the descriptors are steady", 30)
         self.count = min(counts)
 
+    def unplug(self):
+        if self.p.in_flight == 0:       # else what is under way would be asked again
+            self.p.drop_connections()
+        return not self.p.open_connections
+
     def look(self):
-        self.p.drop_connections()
-        self.p.wait_until(lambda: not self.p.open_connections, 30 * SLOW)
+        until(self.unplug, "nobody asks the provider, and nobody is connected to it", 30)
         self.asked += 1
         question = json.dumps(body("quiet", self.asked, "http")).encode()
         fields = [("mirage-session", "quiet"), ("Content-Type", "application/json")]
@@ -143,7 +154,9 @@ class Quiet:
         try:
             until(back, f"{self.count} descriptors again", 30)
         except AssertionError as error:
-            raise AssertionError(f"{error}: {held['now']}") from None
+            told = tcp()
+            text = "\n".join(f"{number}: {told.get(what, what)}" for number, what in sorted(held.get("now", {}).items()))
+            raise AssertionError(f"{error}; there are:\n{text}") from None
 
     def close(self):
         self.caller.close()

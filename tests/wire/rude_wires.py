@@ -189,7 +189,7 @@ class GRPC(Kinds):
         self.expect(all(f.done() or f.exception() for f in futures), "a call outlives its channel")
 
     def do_malformed_message(self):
-        payload = self.chance.choice((b"\x0a\x7f", b"\xff" * 20, b"\x0a\x02\xff\xfe", b"\x12\x01a", self.bytes(60) + b"\x0f"))
+        payload = self.chance.choice((b"\x0a\x7f", b"\xff" * 20, b"\x0a\x02\xff\xfe", b"\x12\x01a", b"\x0f" + self.bytes(60)))
         self.expect(self.raw(ASK, payload) == grpc.StatusCode.INTERNAL, f"{payload!r} is taken for a message")
 
     def do_unknown_method(self):
