@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/status_details.h"
 
-#include <string.h>
-
+#include "core/jsontext.h"
 #include "util/json.h"
 #include "util/log.h"
 #include "util/utf8.h"
@@ -41,17 +40,39 @@ struct place {
     const char *key;
 };
 
-struct mrg_slice mrg_status_sentence(struct mrg_arena *arena, const struct mrg_reply *reply)
+static struct mrg_slice sentence_of(struct mrg_arena *arena, const struct mrg_body *body)
 {
     static const struct place places[] = {
         {"error", "message"}, {NULL, "message"}, {NULL, "detail"}, {NULL, "title"}, {NULL, "error"},
     };
+    struct mrg_slice bytes = mrg_slice_trim(body->bytes);
     struct mrg_slice text;
-    for (size_t i = 0; is_object(&reply->body) && i < MRG_ARRAY_LEN(places); i++) {
-        if (string_in(arena, reply->body.bytes, places[i].outer, places[i].key, &text))
+    for (size_t i = 0; is_object(body) && i < MRG_ARRAY_LEN(places); i++) {
+        if (string_in(arena, bytes, places[i].outer, places[i].key, &text))
             return text;
     }
+    if (body->kind == MRG_BODY_TEXT)
+        return bytes;
+    if (body->kind == MRG_BODY_JSON && bytes.len > 0 && *bytes.ptr == '"')
+        return mrg_jsontext_string(arena, bytes);
     return (struct mrg_slice){NULL, 0};
+}
+
+struct mrg_slice mrg_status_message(struct mrg_arena *arena, const struct mrg_reply *reply, size_t room)
+{
+    struct mrg_slice text = reply->grpc_message;
+    if (!text.ptr)
+        text = sentence_of(arena, &reply->body);
+    if (!text.ptr && reply->has_grpc_status)
+        return MRG_SLICE("");
+    if (!text.ptr)
+        return mrg_slice_of(mrg_arena_printf(arena, "HTTP %d", reply->status));
+    text.len = mrg_utf8_cut(text, room);
+    /* No gRPC code says which of these it was. */
+    if (!reply->has_grpc_status && (reply->status / 100 == 3 || reply->status >= 600))
+        return mrg_slice_of(
+            mrg_arena_printf(arena, "%.*s (HTTP %d)", (int)text.len, text.ptr, reply->status));
+    return text;
 }
 
 /* ---- the bytes ---- */
@@ -109,35 +130,6 @@ static bool append_detail(struct status *status, const char *type, struct mrg_sl
     mrg_buf_done(&value);
     mrg_buf_done(&any);
     return made;
-}
-
-/* All details at once: google.rpc.Status with nothing else. */
-static enum mrg_err make_whole(const struct mrg_schema *schema, struct mrg_slice details, struct mrg_buf *buf,
-                               struct mrg_error *err)
-{
-    const struct mrg_message *type = mrg_schema_message(schema, MRG_SLICE("google.rpc.Status"));
-    struct mrg_buf json;
-    mrg_buf_init(&json, SIZE_MAX);
-    mrg_buf_append_str(&json, "{\"details\":");
-    mrg_buf_append_slice(&json, details);
-    mrg_buf_append_char(&json, '}');
-    enum mrg_err code = mrg_proto_from_json(schema, type, mrg_buf_slice(&json), true, buf, err);
-    mrg_buf_done(&json);
-    return code;
-}
-
-static void append_whole(struct status *status, struct mrg_slice details)
-{
-    struct mrg_error err = {0};
-    struct mrg_buf made;
-    mrg_buf_init(&made, SIZE_MAX);
-    if (make_whole(status->schema, details, &made, &err)) {
-        mrg_log(MRG_LOG_DEBUG, "a reply's grpc_details were dropped: %s", err.message);
-    } else if (made.len > 0 && status->buf->len + made.len <= status->room) {
-        mrg_buf_append_slice(status->buf, mrg_buf_slice(&made));
-        status->count++;
-    }
-    mrg_buf_done(&made);
 }
 
 static void append_each(struct status *status, struct mrg_slice details)
@@ -250,64 +242,34 @@ static void append_message(struct mrg_buf *buf, struct mrg_slice message)
 }
 
 bool mrg_status_append(struct mrg_buf *buf, const struct mrg_schema *schema, const struct mrg_reply *reply,
-                       int code, struct mrg_slice message, const struct mrg_status_form *form)
+                       struct mrg_slice message, const char *domain, size_t room)
 {
-    struct status status = {buf, schema, form->room, 0};
+    struct status status = {buf, schema, room, 0};
     append_varint(buf, 1 << 3);
-    append_varint(buf, (uint64_t)(int64_t)code);
+    append_varint(buf, (uint64_t)(int64_t)mrg_reply_grpc_status(reply));
     append_message(buf, message);
-    if (reply->grpc_details.ptr && form->whole)
-        append_whole(&status, reply->grpc_details);
-    else if (reply->grpc_details.ptr)
+    if (reply->grpc_details.ptr)
         append_each(&status, reply->grpc_details);
     else if (!reply->error && is_object(&reply->body))
-        append_from_body(&status, reply->body.bytes, form->domain);
+        append_from_body(&status, reply->body.bytes, domain);
     return status.count > 0;
 }
 
-/* ---- whether details fit ---- */
-
-/* Whether the type of a detail is known. Its URL ends in the name. */
-static bool type_known(struct mrg_arena *arena, const struct mrg_schema *schema, struct mrg_slice item)
-{
-    struct mrg_slice url;
-    if (!string_in(arena, item, NULL, "@type", &url))
-        return false;
-    const char *slash = url.len > 0 ? memrchr(url.ptr, '/', url.len) : NULL;
-    size_t skip = slash ? (size_t)(slash + 1 - url.ptr) : 0;
-    return mrg_schema_message(schema, (struct mrg_slice){url.ptr + skip, url.len - skip}) != NULL;
-}
-
-static enum mrg_err each_fits(const struct mrg_schema *schema, struct mrg_slice details,
-                              struct mrg_error *err)
+enum mrg_err mrg_status_details_fit(const struct mrg_schema *schema, const struct mrg_reply *reply,
+                                    struct mrg_error *err)
 {
     const struct mrg_message *type = mrg_schema_message(schema, MRG_SLICE("google.protobuf.Any"));
-    struct mrg_arena *arena = mrg_arena_new(0);
     struct mrg_slice item;
     struct mrg_buf any;
     enum mrg_err code = MRG_ERR_OK;
     size_t i = 0;
-    mrg_buf_init(&any, SIZE_MAX);
-    for (size_t cursor = 0; !code && mrg_json_next_item(details, &cursor, &item); i++) {
-        mrg_buf_clear(&any);
-        if (type_known(arena, schema, item))
-            code = mrg_proto_from_json(schema, type, item, false, &any, err);
-    }
-    mrg_buf_done(&any);
-    mrg_arena_free(arena);
-    return code ? mrg_error_wrap(err, "grpc_details[%zu]", i - 1) : MRG_ERR_OK;
-}
-
-enum mrg_err mrg_status_details_fit(const struct mrg_schema *schema, const struct mrg_reply *reply,
-                                    bool whole, struct mrg_error *err)
-{
-    struct mrg_buf made;
     if (!reply->grpc_details.ptr)
         return MRG_ERR_OK;
-    if (!whole)
-        return each_fits(schema, reply->grpc_details, err);
-    mrg_buf_init(&made, SIZE_MAX);
-    enum mrg_err code = make_whole(schema, reply->grpc_details, &made, err);
-    mrg_buf_done(&made);
-    return code ? mrg_error_wrap(err, "\"grpc_details\" does not fit") : MRG_ERR_OK;
+    mrg_buf_init(&any, SIZE_MAX);
+    for (size_t cursor = 0; !code && mrg_json_next_item(reply->grpc_details, &cursor, &item); i++) {
+        mrg_buf_clear(&any);
+        code = mrg_proto_from_json(schema, type, item, false, &any, err);
+    }
+    mrg_buf_done(&any);
+    return code ? mrg_error_wrap(err, "grpc_details[%zu]", i - 1) : MRG_ERR_OK;
 }

@@ -11,7 +11,6 @@
  *   grpc_head.c        metadata in
  *   grpc_metadata.c    metadata out: what may be sent, and how much of it
  *   grpc_render.c      replies and failures out
- *   grpc_error.c       an error's message and details
  *   grpc_cache.c       messages of replies that are sent again and again
  *   grpc_stream.c      what Watch and reflection share
  *   grpc_health.c      grpc.health.v1
@@ -206,7 +205,7 @@ enum rpc_state {
 struct rpc_metadata {
     grpc_metadata *items; /* in the arena, or `failure` */
     size_t count;
-    size_t size; /* as HTTP/2 counts it: names, values, 32 bytes each */
+    size_t size; /* as HTTP/2 counts it: names, values, 32 bytes each, and what else stands in its block */
 };
 
 struct rpc_stream;
@@ -274,7 +273,11 @@ int rpc_head_read(struct rpc_call *call, const grpc_metadata_array *metadata, ch
 
 /* ---- grpc_metadata.c ---- */
 
-#define RPC_METADATA_ROOM 8192u /* what clients take of initial or trailing metadata, unless told else */
+#define RPC_METADATA_ROOM 8192u /* what clients take of one block of metadata, unless told else */
+#define RPC_MAX_MESSAGE   2048u /* bytes of a status message: in percent-encoding it may be three times that */
+
+/* What a status and its message take of a block. */
+size_t rpc_metadata_status_size(struct mrg_slice message);
 
 /* Appends; the list has room. `value` is copied; what may not stand in metadata is percent-encoded. */
 void rpc_metadata_add(struct rpc_metadata *list, const char *key, struct mrg_slice value);
@@ -295,15 +298,6 @@ void rpc_answer_failure(struct rpc_call *call, int status, const char *sentence)
 /* exchange->fits of a call. */
 enum mrg_err rpc_fits(const struct mrg_exchange *exchange, const struct mrg_reply *reply,
                       struct mrg_error *err);
-
-/* ---- grpc_error.c ---- */
-
-/* The message of a reply that is an error: UTF-8, in the arena, cut to a length that fits metadata. */
-struct mrg_slice rpc_error_message(struct mrg_arena *arena, const struct mrg_reply *reply);
-/* Appends a google.rpc.Status with what there is to say of the error beyond its message, at most `room` bytes; nothing when
- * there is nothing. `domain` is the dependency's name. */
-void rpc_error_details(struct mrg_buf *buf, const struct mrg_schema *schema, const struct mrg_reply *reply,
-                       int status, struct mrg_slice message, const char *domain, size_t room);
 
 /* ---- grpc_stream.c ---- */
 

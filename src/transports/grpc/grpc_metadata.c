@@ -74,6 +74,14 @@ static bool is_reserved(struct mrg_slice name)
            mrg_slice_eq_str(name, "content-type") || mrg_slice_eq_str(name, "host");
 }
 
+size_t rpc_metadata_status_size(struct mrg_slice message)
+{
+    size_t size = 2 * 64; /* grpc-status, grpc-message */
+    for (size_t i = 0; i < message.len; i++)
+        size += message.ptr[i] >= 0x20 && message.ptr[i] <= 0x7E && message.ptr[i] != '%' ? 1 : 3;
+    return size;
+}
+
 static bool is_binary(struct mrg_slice name)
 {
     return name.len > 4 && memcmp(name.ptr + name.len - 4, "-bin", 4) == 0;

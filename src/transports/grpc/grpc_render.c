@@ -45,7 +45,7 @@ enum mrg_err rpc_fits(const struct mrg_exchange *exchange, const struct mrg_repl
 {
     const struct rpc_call *call = exchange->adapter;
     if (mrg_reply_grpc_status(reply) != MRG_GRPC_OK)
-        return mrg_status_details_fit(call->schema, reply, false, err);
+        return mrg_status_details_fit(call->schema, reply, err);
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
     enum mrg_err code = encode(call, exchange, reply, false, &buf, err);
@@ -137,35 +137,40 @@ static void answer_message(struct rpc_call *call)
         rpc_answer_failure(call, MRG_GRPC_INTERNAL, err.message);
         return;
     }
-    add_initial(call);
-    add_trailing(call);
     struct mrg_slice text = call->exchange->reply.grpc_message;
-    rpc_call_finish(call, false, grpc_raw_byte_buffer_create(&message, 1), MRG_GRPC_OK,
-                    text.ptr ? text : MRG_SLICE(""));
+    text = text.ptr ? text : MRG_SLICE("");
+    text.len = mrg_utf8_cut(text, RPC_MAX_MESSAGE);
+    add_initial(call);
+    call->trailing.size = rpc_metadata_status_size(text);
+    add_trailing(call);
+    rpc_call_finish(call, false, grpc_raw_byte_buffer_create(&message, 1), MRG_GRPC_OK, text);
     grpc_slice_unref(message);
 }
 
 /* Bytes of details that still fit the trailing metadata, in base64. */
-static size_t details_room(const struct rpc_call *call, struct mrg_slice message)
+static size_t details_room(const struct rpc_call *call)
 {
-    size_t taken = call->trailing.size + 2 * 64; /* grpc-status, grpc-message, the details' own entry */
-    for (size_t i = 0; i < message.len; i++)
-        taken += message.ptr[i] >= 0x20 && message.ptr[i] <= 0x7E && message.ptr[i] != '%' ? 1 : 3;
+    size_t taken = call->trailing.size + 64; /* the details' own entry */
     return taken < RPC_METADATA_ROOM ? (RPC_METADATA_ROOM - taken) / 4 * 3 : 0;
 }
 
+/*
+ * Without a message all metadata travel in one block: what comes first has its place, and whoever calls gets the
+ * status and its message, even where a service's headers find no room.
+ */
 static void answer_error(struct rpc_call *call, int status)
 {
     struct mrg_exchange *exchange = call->exchange;
     struct mrg_buf *details = &call->queue->bytes;
     const char *domain = exchange->dependency ? exchange->dependency->config->name : "mirage";
-    struct mrg_slice message = rpc_error_message(exchange->arena, &exchange->reply);
+    struct mrg_slice message = mrg_status_message(exchange->arena, &exchange->reply, RPC_MAX_MESSAGE);
+    call->initial.size = rpc_metadata_status_size(message);
     add_initial(call);
+    call->trailing.size = call->initial.size;
     add_trailing(call);
     mrg_buf_clear(details);
-    rpc_error_details(details, call->schema, &exchange->reply, status, message, domain,
-                      details_room(call, message));
-    if (details->len > 0)
+    if (!exchange->reply.error &&
+        mrg_status_append(details, call->schema, &exchange->reply, message, domain, details_room(call)))
         rpc_metadata_add_bytes(&call->trailing, DETAILS_KEY, mrg_buf_slice(details));
     rpc_call_finish(call, false, NULL, status, message);
 }

@@ -18,18 +18,14 @@ static const struct mrg_schema *schema_of(const struct mrg_exchange *exchange)
 
 /* ---- errors ---- */
 
-/* A message has room for all of it; the ErrorInfo beside a body is what gRPC's servers send. */
-static const struct mrg_status_form status_form = {.room = SIZE_MAX, .whole = true};
-
-static void render_status(const struct mrg_schema *schema, const struct mrg_reply *reply, struct zm_out *out)
+static void render_status(const struct zm_request *request, const struct mrg_reply *reply, struct zm_out *out)
 {
+    const struct mrg_exchange *exchange = request->exchange;
+    const char *domain = exchange->dependency ? exchange->dependency->config->name : "mirage";
     struct mrg_arena *arena = mrg_arena_new(0);
-    struct mrg_slice message =
-        reply->grpc_message.ptr ? reply->grpc_message : mrg_status_sentence(arena, reply);
-    if (!message.ptr)
-        message = mrg_slice_of(mrg_arena_printf(arena, "HTTP %d", reply->status));
+    struct mrg_slice message = mrg_status_message(arena, reply, MRG_MAX_REPLY_BODY);
     mrg_buf_clear(&out->text);
-    mrg_status_append(&out->text, schema, reply, mrg_reply_grpc_status(reply), message, &status_form);
+    mrg_status_append(&out->text, schema_of(exchange), reply, message, domain, SIZE_MAX);
     mrg_arena_free(arena);
     out->frames[0] = mrg_buf_slice(&out->text);
     out->frames[1] = MRG_SLICE("status");
@@ -70,7 +66,7 @@ static enum mrg_err fits(const struct mrg_exchange *exchange, const struct mrg_r
         if (code)
             mrg_error_wrap(err, "the body does not fit %s", request->method->output->full_name.ptr);
     } else {
-        code = mrg_status_details_fit(schema_of(exchange), reply, true, err);
+        code = mrg_status_details_fit(schema_of(exchange), reply, err);
     }
     mrg_buf_done(&message);
     return code;
@@ -79,10 +75,9 @@ static enum mrg_err fits(const struct mrg_exchange *exchange, const struct mrg_r
 void zm_render_proto(const struct zm_request *request, const struct mrg_reply *reply, struct mrg_arena *arena,
                      struct zm_out *out)
 {
-    const struct mrg_schema *schema = schema_of(request->exchange);
     struct mrg_error err;
     if (!is_ok(reply)) {
-        render_status(schema, reply, out);
+        render_status(request, reply, out);
         return;
     }
     if (make_message(request, reply, arena, true, &out->text, &err) == MRG_ERR_OK) {
@@ -100,7 +95,7 @@ void zm_render_proto(const struct zm_request *request, const struct mrg_reply *r
         .grpc_message = mrg_buf_slice(&out->other),
         .error = out->other.data,
     };
-    render_status(schema, &failure, out);
+    render_status(request, &failure, out);
 }
 
 /* ---- requests ---- */
