@@ -43,11 +43,17 @@
 #define MRG_MAX_METADATA    (16u << 10) /* bytes of a gRPC call's metadata, beside what `limits.headers` says */
 #define MRG_GRPC_THREADS    2u          /* completion queues, a thread each */
 #define MRG_GRPC_STREAMS    1000u       /* calls at one time on one connection */
+#define MRG_GRPC_CALLS                                                                                       \
+    MRG_MAX_CONNECTIONS /* calls at one time at one address, Watch and reflection too; more are refused */
+#define MRG_GRPC_IDLE_MS     300000u /* a connection without calls is asked to end after that */
+#define MRG_PROTO_JSON_TIMES 4u      /* a message as JSON may be so many times limits.body: names, and defaults */
 
 /* ZeroMQ */
 #define MRG_ZMQ_MAX_FRAMES 64u   /* frames of one message, routing ids included: 1 byte frames cost 64 each */
 #define MRG_ZMQ_MAX_ROUTE  16u   /* of these, frames before the empty one: proxies that it came through */
-#define MRG_ZMQ_HWM        1000u /* messages that a peer may have waiting, each way */
+#define MRG_ZMQ_HWM        1000u /* messages that a peer may have waiting, each way, where they are small */
+#define MRG_ZMQ_LEAST_HWM  100u  /* and where they may be large: */
+#define MRG_ZMQ_HWM_BYTES  (1u << 30) /* so many as have these bytes if all are as large as may be */
 
 /* Callers of our own (mirage call, ls) */
 #define MRG_CALL_TIMEOUT_MS 30000u /* a call, connecting included, unless --timeout says else */

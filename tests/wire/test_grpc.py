@@ -297,6 +297,39 @@ class Errors(Wire):
         error = self.assertFails(grpc.StatusCode.NOT_FOUND, "^é{1024}$", client.call, "loans.v1.Loans/Show", {"id": "2"})
         self.assertNotIn("grpc-status-details-bin", pairs(error.trailing_metadata()))
 
+    def test_one_block_of_metadata_has_room_for_the_status(self):
+        """An error's metadata share a block: past 8 KiB clients drop the whole reply."""
+        m, _ = self.serve_loans({
+            "/loans/1": {"status": 409, "trailers": {"x-a": "y" * 3500}, "body": {"message": "é" * 2000}},
+            "/loans/2": {"status": 409, "headers": {"x-a": "y" * 8000}, "body": {"message": "no"}},
+            "/loans/3": {"status": 200, "grpc_status": "OK", "grpc_message": "m" * 20000, "body": {"id": 7}}})
+        client = self.client(m)
+        aborted = grpc.StatusCode.ABORTED
+        self.assertFails(aborted, "^é{1024}$", client.call, "loans.v1.Loans/Show", {"id": "1"})
+        error = self.assertFails(aborted, "^no$", client.call, "loans.v1.Loans/Show", {"id": "2"})
+        self.assertNotIn("x-a", pairs(error.initial_metadata()))
+        self.assertEqual(["google.protobuf.Struct"], self.details(error)[1])
+        self.assertEqual(7, client.call("loans.v1.Loans/Show", {"id": "3"}).id)
+
+    def test_an_exact_status_without_a_message_has_none(self):
+        m, _ = self.serve_loans({"/loans/1": {"grpc_status": 5}, "/loans/2": {"status": 503, "body_text": "upstream went away\n"}})
+        client = self.client(m)
+        self.assertFails(grpc.StatusCode.NOT_FOUND, "^$", client.call, "loans.v1.Loans/Show", {"id": "1"})
+        self.assertFails(grpc.StatusCode.UNAVAILABLE, "^upstream went away$", client.call, "loans.v1.Loans/Show", {"id": "2"})
+
+    def test_compressed_messages(self):
+        """What is inflated has the limits of what is sent."""
+        m, p = self.serve_loans(top="limits: {body: 64KiB}")
+        asks, gives = self.client(m).types("loans.v1.Loans/Lend")
+        for algorithm in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+            with grpc.insecure_channel(m.dependency()["grpc"], compression=algorithm) as channel:
+                call = channel.unary_unary("/loans.v1.Loans/Lend", request_serializer=asks.SerializeToString,
+                                           response_deserializer=gives.FromString)
+                call(asks(copy_id="c", reader="r" * 5000))
+                self.assertEqual("r" * 5000, shown(p.calls[-1])["body"]["reader"])
+                self.assertFails(grpc.StatusCode.RESOURCE_EXHAUSTED, "inflated the message is larger than 65536 bytes", call,
+                                 asks(reader="r" * 5000000))
+
     def test_reply_headers_off(self):
         m, _ = self.serve_loans({"/loans/1": {"status": 200, "body": {}}, "/loans/2": {"status": 404}}, top="reply_headers: false")
         client = self.client(m)
@@ -325,6 +358,7 @@ class Errors(Wire):
         self.assertFails(exhausted, ".", client.raw, "/loans.v1.Loans/Lend", b"\x0a" + b"\x80\x80\x08" + b"x" * 131072)
         self.assertFails(exhausted, r"limits\.headers", client.call, "loans.v1.Loans/Show", {}, [("x-long", "x" * 4096)])
         self.assertFails(exhausted, "more than 200 metadata entries", client.call, "loans.v1.Loans/Show", {}, [("x", "")] * 201)
+        self.assertFails(exhausted, "path and query of the message have 9", client.call, "loans.v1.Loans/Show", {"id": "x" * 9000})
         # Far beyond, the library gives up the connection.
         with self.assertRaises(grpc.RpcError):
             self.client(m).call("loans.v1.Loans/Show", {}, [("x-long", "x" * 60000)])
@@ -547,7 +581,7 @@ class Control(Wire):
         self.assertFails(grpc.StatusCode.NOT_FOUND, "there is no session own", client.call, "mirage.v1.Control/GetSession", {"id": "own"})
 
     def test_refusals(self):
-        m, _ = self.serve_loans(top="")
+        m, p = self.serve_loans(top="")
         client = self.client(m)
         for name in ("PutState", "PatchState", "Verify"):
             self.assertFails(grpc.StatusCode.UNIMPLEMENTED, "later version", client.call, "mirage.v1.Control/" + name)
@@ -556,6 +590,9 @@ class Control(Wire):
         self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "address of inventory, not of payment", client.call, "mirage.v1.Control/Reset",
                          {"dependency": "payment"})
         self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "no name for a session", client.call, "mirage.v1.Control/CreateSession", {"name": "a b"})
+        for name in ("GetSession", "DeleteSession", "ForkSession"):
+            self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "the id is empty", client.call, "mirage.v1.Control/" + name)
+        self.assertEqual([], p.calls)
 
     def test_a_token(self):
         p = self.provider(lambda call: Reply.json({"status": 200, "body": {}}))

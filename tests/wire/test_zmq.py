@@ -214,6 +214,18 @@ class Formats(Wire):
         self.assertEqual([b"\x08\x06"], self.ask(endpoint(m), ask))     # mended by the model
         self.assertEqual(4, len(p.calls))
         self.assertIn("left", p.calls[-1].messages[-1][1])
+
+    def test_protobuf_that_grows(self):
+        """A few bytes may stand for many fields with their defaults."""
+        fields = "".join(f"string a_rather_long_name_{i} = {i + 1};" for i in range(40))
+        proto = PROTO.replace("string item = 1;", "string item = 1; repeated Wide wide = 3;") + f"message Wide {{ {fields} }}\n"
+        m, p = self.serve(files={"p/shop.proto": proto}, top="limits: {body: 64KiB}",
+                          dep='listen: {zmq: ["tcp://127.0.0.1:*"]}\nprotos: {roots: [p], files: [shop.proto]}\n'
+                              'zmq: {format: protobuf, rpc: shop.v1.Shop/Take}')
+        status, word = self.ask(endpoint(m), b"\x1a\0" * 20000)
+        self.assertEqual((b"status", b"\x08\x09"), (word, status[:2]))   # 413 is FAILED_PRECONDITION
+        self.assertIn(b"expected at most 262144 bytes as JSON", status)
+        self.assertEqual([], p.calls)
         status, word = self.ask(endpoint(m), b"\x0a\x09a")
         self.assertEqual((b"\x08\x03", b"status"), (status[:2], word))  # INVALID_ARGUMENT
 
@@ -288,8 +300,9 @@ class Limits(Wire):
         self.assertEqual(1, len(p.calls))
 
     def test_a_frame_past_the_librarys_limit(self):
-        """The library hangs up on such a peer; others do not notice."""
+        """Up to twice the limit there is an answer; then the library hangs up on such a peer, and others do not notice."""
         m, _ = self.serve(dep=OWN, top="limits: {body: 64KiB, headers: 4KiB}")
+        self.assertEqual(413, json.loads(self.ask(endpoint(m), b"x" * (2 * 68 * 1024))[0])["status"])
         with self.socket(endpoint(m), zmq.DEALER, rcvtimeo=300) as dealer:
             dealer.send(b"x" * 1000000)
             with self.assertRaises(zmq.Again):

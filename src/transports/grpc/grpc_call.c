@@ -10,8 +10,6 @@
 #include "wire/proto.h"
 #include "wire/route.h"
 
-#define JSON_TIMES 4u /* a message as JSON may be so many times limits.body: names, and defaults filled in */
-
 /* ---- from other threads ---- */
 
 static bool move(struct rpc_call *call, enum rpc_state from, enum rpc_state to)
@@ -61,6 +59,7 @@ static void call_free(struct rpc_call *call)
         grpc_byte_buffer_destroy(call->outgoing);
     grpc_call_unref(call->call);
     mrg_exchange_unref(call->exchange);
+    atomic_fetch_sub(&listener->calls, 1);
     rpc_listener_unref(listener);
 }
 
@@ -209,6 +208,13 @@ static void submit(struct rpc_call *call)
     rpc_answer(call);
 }
 
+/* Its RPCs are the control verbs of HTTP: what has no such path is none, and nobody's request either. */
+static bool is_control(const struct mrg_method *method)
+{
+    static const char service[] = "/mirage.v1.Control/";
+    return method->path.len > sizeof(service) && memcmp(method->path.ptr, service, sizeof(service) - 1) == 0;
+}
+
 /* The message into the request; false when the call is answered already. */
 static bool read_message(struct rpc_call *call, struct mrg_slice bytes)
 {
@@ -218,7 +224,7 @@ static bool read_message(struct rpc_call *call, struct mrg_slice bytes)
     struct mrg_error err;
     char why[sizeof(err.message) + 256];
     mrg_buf_clear(json);
-    json->max = max * JSON_TIMES;
+    json->max = max * MRG_PROTO_JSON_TIMES;
     if (bytes.len > max) {
         snprintf(why, sizeof(why), "the message is larger than %zu bytes (limits.body)", max);
         rpc_answer_failure(call, MRG_GRPC_RESOURCE_EXHAUSTED, why);
@@ -226,10 +232,6 @@ static bool read_message(struct rpc_call *call, struct mrg_slice bytes)
     }
     enum mrg_err code =
         mrg_proto_to_json(call->schema, call->method->input, bytes, MRG_PROTO_NORMAL, json, &err);
-    if (!code && mrg_buf_failed(json))
-        code =
-            mrg_error_set(&err, MRG_ERR_TOO_LARGE,
-                          "as JSON it is larger than %zu bytes, %u times limits.body", json->max, JSON_TIMES);
     if (code) {
         snprintf(why, sizeof(why), "the message is no valid %.200s: %s", call->method->input->full_name.ptr,
                  err.message);
@@ -239,7 +241,36 @@ static bool read_message(struct rpc_call *call, struct mrg_slice bytes)
     }
     const struct mrg_slice text = {mrg_arena_memdup(exchange->arena, json->data, json->len), json->len};
     mrg_route_request(call->method, exchange->arena, text, &exchange->request);
+    if (is_control(call->method) && mrg_slice_eq(exchange->request.path, call->method->path)) {
+        rpc_answer_failure(call, MRG_GRPC_INVALID_ARGUMENT, "the id is empty; expected a session's name");
+        return false;
+    }
+    size_t target = exchange->request.path.len + exchange->request.query.len;
+    if (target > MRG_MAX_PATH) {
+        snprintf(why, sizeof(why), "path and query of the message have %zu bytes; at most %u are taken",
+                 target, MRG_MAX_PATH);
+        rpc_answer_failure(call, MRG_GRPC_RESOURCE_EXHAUSTED, why);
+        return false;
+    }
     return true;
+}
+
+/* The bytes of what was received, inflated where they came compressed; false when the call is answered already. */
+static bool message_bytes(struct rpc_call *call, bool compressed, struct mrg_slice *bytes)
+{
+    struct mrg_buf *inflated = &call->queue->bytes;
+    struct mrg_error err;
+    if (!compressed)
+        return true;
+    mrg_buf_clear(inflated);
+    inflated->max = atomic_load_explicit(&call->listener->transport->max_body, memory_order_relaxed);
+    enum mrg_err code = rpc_message_inflate(*bytes, inflated, &err);
+    *bytes = mrg_buf_slice(inflated);
+    inflated->max = SIZE_MAX;
+    if (code)
+        rpc_answer_failure(call, code == MRG_ERR_TOO_LARGE ? MRG_GRPC_RESOURCE_EXHAUSTED : MRG_GRPC_INTERNAL,
+                           err.message);
+    return code == MRG_ERR_OK;
 }
 
 static void on_received(struct rpc_tag *tag, bool ok)
@@ -252,8 +283,11 @@ static void on_received(struct rpc_tag *tag, bool ok)
         grpc_slice hold;
         struct mrg_slice bytes = rpc_message_bytes(call->incoming, &hold);
         bool submits = false;
+        bool compressed = rpc_message_is_compressed(call->incoming);
         grpc_byte_buffer_destroy(MRG_TAKE(call->incoming));
-        if (call->kind == RPC_HEALTH_CHECK)
+        if (!message_bytes(call, compressed, &bytes))
+            ;
+        else if (call->kind == RPC_HEALTH_CHECK)
             rpc_health_check(call, bytes);
         else
             submits = read_message(call, bytes);
@@ -317,6 +351,7 @@ static struct rpc_call *call_new(struct rpc_listener *listener, struct rpc_queue
     exchange->adapter = call;
     exchange->door = mrg_door_ref(listener->door);
     rpc_listener_ref(listener);
+    atomic_fetch_add(&listener->calls, 1);
     call->exchange = exchange;
     call->listener = listener;
     call->queue = queue;
@@ -363,6 +398,12 @@ void rpc_call_begin(struct rpc_listener *listener, struct rpc_queue *queue, stru
     call->method = target.method;
     call->schema = target.schema;
     call->exchange->dependency = target.dependency;
+    if (atomic_load_explicit(&listener->calls, memory_order_relaxed) > MRG_GRPC_CALLS) {
+        target.kind = RPC_REFUSED;
+        target.status = MRG_GRPC_RESOURCE_EXHAUSTED;
+        snprintf(target.why, sizeof(target.why), "there are %u calls at this address, and no more are taken",
+                 MRG_GRPC_CALLS);
+    }
     switch (target.kind) {
     case RPC_REFUSED:
         rpc_answer_failure(call, target.status, target.why);

@@ -9,6 +9,7 @@
  *   grpc_find.c        what a method's path means at an address
  *   grpc_call.c        a call's life: state machine, message in, deadline, cancellation
  *   grpc_head.c        metadata in
+ *   grpc_inflate.c     messages that came compressed
  *   grpc_metadata.c    metadata out: what may be sent, and how much of it
  *   grpc_render.c      replies and failures out
  *   grpc_cache.c       messages of replies that are sent again and again
@@ -126,6 +127,7 @@ struct rpc_listener {
     struct mrg_door *door; /* a reference */
     size_t max_body;       /* limits.body when it was opened */
     atomic_uint refs;      /* see the top */
+    atomic_uint calls;     /* of it, not freed yet */
     bool closed;           /* it shuts down; under the transport's lock */
     struct rpc_tag down;   /* the shutdown is complete */
 };
@@ -264,6 +266,9 @@ void rpc_call_finish(struct rpc_call *call, bool begun, grpc_byte_buffer *messag
 
 /* The message as one run of bytes. Done with grpc_slice_unref of *ret_hold. */
 struct mrg_slice rpc_message_bytes(grpc_byte_buffer *message, grpc_slice *ret_hold);
+/* grpc_inflate.c: whether its bytes are deflate's or gzip's; appends what they stand for: TOO_LARGE past buf's maximum, INVALID. */
+bool rpc_message_is_compressed(const grpc_byte_buffer *message);
+enum mrg_err rpc_message_inflate(struct mrg_slice bytes, struct mrg_buf *buf, struct mrg_error *err);
 grpc_byte_buffer *rpc_message_of(struct mrg_slice bytes);
 
 /* ---- grpc_head.c ---- */

@@ -103,6 +103,9 @@ static grpc_server *make_server(struct rpc_listener *listener)
         /* Else a second server shares the port without a word. */
         number(GRPC_ARG_ALLOW_REUSEPORT, 0),
         number(GRPC_ARG_MAX_CONCURRENT_STREAMS, MRG_GRPC_STREAMS),
+        number(GRPC_ARG_MAX_CONNECTION_IDLE_MS, MRG_GRPC_IDLE_MS),
+        /* grpc_inflate.c does it, within limits. */
+        number(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
         number(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, listener->max_body),
         /* Larger than what grpc_head.c refuses with a sentence. */
         number(GRPC_ARG_MAX_METADATA_SIZE, atomic_load(&transport->max_headers) + MRG_MAX_METADATA),

@@ -48,6 +48,22 @@ static void on_sent(struct rpc_tag *tag, bool ok)
     rpc_call_unref(call);
 }
 
+static void take_message(struct rpc_call *call, grpc_byte_buffer *message)
+{
+    grpc_slice hold;
+    struct mrg_slice bytes = rpc_message_bytes(message, &hold);
+    struct mrg_buf inflated;
+    mrg_buf_init(&inflated, call->listener->max_body);
+    if (!rpc_message_is_compressed(message))
+        call->stream->ops->message(call, bytes);
+    else if (rpc_message_inflate(bytes, &inflated, NULL) == MRG_ERR_OK)
+        call->stream->ops->message(call, mrg_buf_slice(&inflated));
+    else
+        rpc_stream_end(call, MRG_GRPC_INTERNAL, "the message cannot be inflated");
+    mrg_buf_done(&inflated);
+    grpc_slice_unref(hold);
+}
+
 static void on_received(struct rpc_tag *tag, bool ok)
 {
     struct rpc_call *call = MRG_CONTAINER_OF(tag, struct rpc_call, received);
@@ -55,9 +71,7 @@ static void on_received(struct rpc_tag *tag, bool ok)
     grpc_byte_buffer *message = MRG_TAKE(call->incoming);
     bool alive = ok && !call->over && !stream->ending;
     if (alive && message) {
-        grpc_slice hold;
-        stream->ops->message(call, rpc_message_bytes(message, &hold));
-        grpc_slice_unref(hold);
+        take_message(call, message);
     } else if (alive) {
         stream->ops->half_closed(call);
     }

@@ -16,7 +16,16 @@
 
 size_t zm_frame_limit(const struct zm_transport *transport)
 {
-    return atomic_load(&transport->max_body) + atomic_load(&transport->max_headers) + ZM_FRAME_SPARE;
+    return 2 * (atomic_load(&transport->max_body) + atomic_load(&transport->max_headers)) + ZM_FRAME_SPARE;
+}
+
+/* Messages at one peer: the more, the smaller the largest one is. */
+static int high_water(const struct zm_transport *transport)
+{
+    size_t count = MRG_ZMQ_HWM_BYTES / zm_frame_limit(transport);
+    if (count > MRG_ZMQ_HWM)
+        count = MRG_ZMQ_HWM;
+    return (int)(count < MRG_ZMQ_LEAST_HWM ? MRG_ZMQ_LEAST_HWM : count);
 }
 
 /* ---- endpoints ---- */
@@ -137,8 +146,8 @@ static void set_options(const struct zm_transport *transport, void *socket, cons
     set_int(socket, ZMQ_ROUTER_MANDATORY, 1);
     set_int(socket, ZMQ_ROUTER_HANDOVER, 0);
     set_int(socket, ZMQ_LINGER, ZM_LINGER_MS);
-    set_int(socket, ZMQ_SNDHWM, (int)MRG_ZMQ_HWM);
-    set_int(socket, ZMQ_RCVHWM, (int)MRG_ZMQ_HWM);
+    set_int(socket, ZMQ_SNDHWM, high_water(transport));
+    set_int(socket, ZMQ_RCVHWM, high_water(transport));
     set_int(socket, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
     set_int(socket, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
     set_int(socket, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TIMEOUT_MS);

@@ -112,7 +112,8 @@ int zm_read_proto(struct zm_request *request, struct mrg_slice frame, struct zm_
         return zm_refuse(request, refusal, 501, "the protos have no RPC %s (zmq.rpc)", rpc);
     if (method->client_streams || method->server_streams)
         return zm_refuse(request, refusal, 501, "%s is streaming; this version answers unary calls", rpc);
-    mrg_buf_init(&json, SIZE_MAX);
+    mrg_buf_init(&json, MRG_PROTO_JSON_TIMES * atomic_load_explicit(&request->listener->transport->max_body,
+                                                                    memory_order_relaxed));
     enum mrg_err code = mrg_proto_to_json(schema, method->input, frame, MRG_PROTO_NORMAL, &json, &err);
     if (code) {
         mrg_buf_done(&json);
@@ -123,5 +124,10 @@ int zm_read_proto(struct zm_request *request, struct mrg_slice frame, struct zm_
                       &exchange->request);
     request->method = method;
     exchange->fits = fits;
+    size_t target = exchange->request.path.len + exchange->request.query.len;
+    if (target > MRG_MAX_PATH)
+        return zm_refuse(request, refusal, 414,
+                         "path and query of the message have %zu bytes; at most %u are taken", target,
+                         MRG_MAX_PATH);
     return 0;
 }

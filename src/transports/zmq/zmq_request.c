@@ -152,7 +152,7 @@ static int check_request(struct zm_request *request, size_t max_body, struct zm_
     size_t head = form->method.len + form->path.len + form->query.len;
     for (size_t i = 0; i < form->header_count; i++)
         head += form->headers[i].name.len + form->headers[i].value.len + 4;
-    if (form->body.bytes.len > max_body)
+    if (form->body.bytes.len > max_body && request->format != MRG_ZMQ_PROTOBUF) /* its frame is not */
         return zm_refuse(request, refusal, 413, "the body's %zu bytes are more than %zu (limits.body)",
                          form->body.bytes.len, max_body);
     if (head > request->max_headers)
