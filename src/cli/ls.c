@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/call_int.h"
 #include "core/limits.h"
@@ -189,7 +190,7 @@ int mrg_cli_ls(const struct mrg_cli_values *values)
     if (code)
         return mrg_call_failed(code, &err);
     mrg_buf_init(&buf, SIZE_MAX);
-    bool grpc = strncmp(target, "grpc://", 7) == 0 || strncmp(target, "grpcs://", 8) == 0;
+    bool grpc = strncasecmp(target, "grpc://", 7) == 0 || strncasecmp(target, "grpcs://", 8) == 0;
     int status = grpc ? list_services(values, target, &options, &buf)
                       : list_dependencies(values, target, &options, &buf);
     if (buf.len > 0)

@@ -22,6 +22,8 @@ static enum mrg_err read_certificates(const char *path, struct mrg_buf *pem, str
         mrg_buf_append(pem, piece, (size_t)got);
     int number = got < 0 ? errno : mrg_buf_failed(pem) ? EFBIG : 0;
     close(file);
+    if (!number && pem->len == 0)
+        return mrg_error_set(err, MRG_ERR_INVALID, "%s: empty; expected certificates in PEM", path);
     if (number)
         return mrg_error_set(err, MRG_ERR_NOT_FOUND, "%s: %s", path, strerror(number));
     return MRG_ERR_OK;
@@ -66,7 +68,8 @@ static grpc_channel *make_channel(const struct mrg_target *target, const char *a
         int_arg(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
         int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
         int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_MS),
-        int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, RECONNECT_MS),
+        /* In effect how long an attempt may take: the handshakes with a server far away need several round trips. */
+        int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, (int)MRG_CALL_TIMEOUT_MS),
         int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, !target->loopback),
     };
     grpc_channel_args all = {MRG_ARRAY_LEN(args), args};

@@ -134,7 +134,6 @@ static enum mrg_err fault_of(const struct http_client *client, CURLcode code)
     curl_off_t connected = 0;
     switch (code) {
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
         return MRG_ERR_INVALID;
     case CURLE_OPERATION_TIMEDOUT:
         curl_easy_getinfo(client->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
@@ -146,6 +145,7 @@ static enum mrg_err fault_of(const struct http_client *client, CURLcode code)
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE:
     case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* what came is no HTTP/1: the URL's scheme is known to be */
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
         return MRG_ERR_IO;

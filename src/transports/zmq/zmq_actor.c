@@ -8,6 +8,8 @@
 
 #define RETRY_MS      5    /* how often replies that wait for room are tried */
 #define STOP_MS       2000 /* at stop, for replies that wait for room, and before requests in flight are told */
+#define LOOK_MS       1000 /* at stop, for reading what has come already, */
+#define QUIET_MS      10   /* which is all when nothing came for so long */
 #define CLOSE_MS      1000 /* a closed address still takes what its peers had sent */
 #define TELL_EVERY_MS 10000u
 #define KEPT_BYTES    (1u << 20) /* a buffer that has grown larger is given back */
@@ -49,9 +51,27 @@ static void obey_close(struct zm_transport *transport, const struct mrg_door *do
     }
 }
 
-void zm_obey(struct zm_transport *transport, struct zm_command *command)
+/* Whether there is, or soon comes, something to read. */
+static bool has_more(const struct zm_listener *listener)
+{
+    zmq_pollitem_t item = {.socket = listener->socket, .events = ZMQ_POLLIN};
+    return zmq_poll(&item, 1, QUIET_MS) > 0;
+}
+
+/* What callers have sent by now: the gateway refuses it, and nobody waits in vain. */
+static void look_again(struct zm_transport *transport)
 {
     struct zm_listener *listener;
+    uint64_t until = mrg_clock_ms() + LOOK_MS;
+    MRG_LIST_EACH (listener, &transport->listeners, link) {
+        do
+            zm_listener_read(listener);
+        while (listener->in_flight < ZM_MAX_IN_FLIGHT && mrg_clock_ms() < until && has_more(listener));
+    }
+}
+
+void zm_obey(struct zm_transport *transport, struct zm_command *command)
+{
     switch (command->verb) {
     case ZM_OPEN:
         obey_open(transport, command);
@@ -60,9 +80,7 @@ void zm_obey(struct zm_transport *transport, struct zm_command *command)
         obey_close(transport, command->door);
         break;
     case ZM_STOP:
-        /* A last look: the gateway refuses what has come since, and nobody waits in vain. */
-        MRG_LIST_EACH (listener, &transport->listeners, link)
-            zm_listener_read(listener);
+        look_again(transport);
         transport->stopping = true;
         break;
     }
