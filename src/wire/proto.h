@@ -38,9 +38,10 @@ enum mrg_err mrg_proto_to_json(const struct mrg_schema *schema, const struct mrg
 /*
  * Appends the message that a checked JSON text (mrg_json_check) stands for. Accepted: proto and JSON names; 32- and
  * 64-bit integers as numbers (1.0 and 1e2 too) or strings; floats as numbers or strings, "NaN", "Infinity" and
- * "-Infinity"; enums by name or number; bytes as base64 or base64url, padded or not; null for absent. Refused
- * with path and reason: a member that the type does not have (passed over when `lenient`), a value of another
- * kind or out of range, two members of one oneof, a member twice by both names, a missing required field.
+ * "-Infinity"; enums by name or number (in a string: digits only); keys of maps as protobuf writes them; bytes as
+ * base64 or base64url, padded or not; null for absent. Refused with path and reason: a member that the type does
+ * not have (passed over when `lenient`), a value of another kind or out of range, two members of one oneof, a
+ * member twice by both names, a missing required field. docs/wires.md tells where Python's library differs.
  */
 enum mrg_err mrg_proto_from_json(const struct mrg_schema *schema, const struct mrg_message *type,
                                  struct mrg_slice json, bool lenient, struct mrg_buf *buf,

@@ -50,8 +50,6 @@ static enum mrg_err write_time(struct mrg_proto_writer *w, const struct mrg_mess
 /* aB as a_b; false for what would not come back as it was. */
 static bool append_snake(struct mrg_buf *buf, struct mrg_slice path)
 {
-    if (path.len == 0)
-        return false;
     for (size_t i = 0; i < path.len; i++) {
         char c = path.ptr[i];
         if (c == '_')

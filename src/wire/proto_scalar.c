@@ -128,6 +128,12 @@ static bool number_text(struct mrg_proto_writer *w, struct mrg_slice value, stru
     return mrg_proto_is_number(*ret_number);
 }
 
+static bool is_plain_integer(struct mrg_slice text)
+{
+    return mrg_proto_is_number(text) && !memchr(text.ptr, '.', text.len) &&
+           !memchr(text.ptr, 'e', text.len) && !memchr(text.ptr, 'E', text.len);
+}
+
 static bool read_enum(struct mrg_proto_writer *w, const struct mrg_enum *type, struct mrg_slice value,
                       uint64_t *ret_value)
 {
@@ -137,11 +143,14 @@ static bool read_enum(struct mrg_proto_writer *w, const struct mrg_enum *type, s
         return true;
     }
     if (value.ptr[0] == '"') {
-        const struct mrg_enum_value *named = mrg_enum_value_named(type, mrg_proto_content(w, value));
+        struct mrg_slice name = mrg_proto_content(w, value);
+        const struct mrg_enum_value *named = mrg_enum_value_named(type, name);
         if (named) {
             *ret_value = (uint64_t)(int64_t)named->number;
             return true;
         }
+        if (!is_plain_integer(name))
+            return false;
     }
     return number_text(w, value, &number) &&
            mrg_proto_read_integer(number, PROTOBUF_C_TYPE_INT32, ret_value) &&
@@ -252,11 +261,8 @@ static bool read_key(ProtobufCType type, struct mrg_slice text, uint64_t *ret_va
         *ret_value = mrg_slice_eq_str(text, "true");
         return *ret_value || mrg_slice_eq_str(text, "false");
     }
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] == '.' || text.ptr[i] == 'e' || text.ptr[i] == 'E')
-            return false;
-    }
-    return mrg_proto_is_number(text) && mrg_proto_read_integer(text, type, ret_value);
+    return is_plain_integer(text) && !mrg_slice_eq_str(text, "-0") &&
+           mrg_proto_read_integer(text, type, ret_value);
 }
 
 enum mrg_err mrg_proto_write_key(struct mrg_proto_writer *w, const struct mrg_field *field,

@@ -7,6 +7,7 @@
 
 #define LAST_NUMBER ((1u << 29) - 1) /* of a field */
 #define VARINT_MAX  10               /* bytes */
+#define TAG_MAX     5                /* bytes of a varint of 32 bits */
 
 /* The bytes of one piece under way. */
 struct scan {
@@ -199,9 +200,10 @@ static enum mrg_err read_tag(struct scan *s, struct raw *raw)
 {
     struct mrg_proto_reader *r = s->r;
     uint64_t tag;
-    if (!read_varint(&s->p, s->end, &tag))
+    const char *begun = s->p;
+    if (!read_varint(&s->p, s->end, &tag) || s->p - begun > TAG_MAX)
         return mrg_proto_fail(r->err, MRG_ERR_INVALID, s->place,
-                              "expected a field's tag; the bytes end within it, or it has more than 10");
+                              "expected a field's tag; the bytes end within it, or it has more than 5");
     if (tag >> 3 == 0 || tag >> 3 > LAST_NUMBER)
         return mrg_proto_fail(r->err, MRG_ERR_INVALID, s->place,
                               "expected a field number from 1 to %u; got %llu", LAST_NUMBER,
