@@ -51,6 +51,7 @@ def _types():
     return [factory.GetPrototype(pool.FindMessageTypeByName(f"echo.v1.{name}")) for name in ("Question", "Number", "Text")]
 
 
+PATIENCE = 30 * SLOW
 AVAILABLE = shutil.which("protoc") is not None
 Question, Number, Text = _types() if AVAILABLE else (None, None, None)
 
@@ -113,21 +114,20 @@ def anonymous_kb(pid):
 
 
 class Quiet:
-    """Waits until the server holds no descriptor more or less than when nobody had connected but this one caller.
+    """Waits until the server holds no descriptor more or less than when nobody had connected but one caller.
 
     Its connections to the provider it keeps for later calls; here the provider closes them, which the server sees
-    when it makes another call. So each look begins with a call over `address`, to a dependency that asks the model.
+    when it makes another call. So each look begins with a call to `address`, of a dependency that asks the model.
     """
 
     def __init__(self, m, p, address):
-        self.m, self.p, self.asked = m, p, 0
-        self.caller = Raw(address, timeout=30 * SLOW)
-        self.count, counts = 0, []
-
-        def steady():
-            counts.append(len(self.look()))
-            return len(counts) > 20 and min(counts[-10:]) == min(counts)
-        until(steady, "the descriptors are steady", 30)
+        self.m, self.p, self.address, self.asked = m, p, address, 0
+        counts = []
+        with Raw(address, timeout=PATIENCE) as caller:
+            def steady():
+                counts.append(len(self.look(caller)))
+                return len(counts) > 20 and min(counts[-10:]) == min(counts)
+            until(steady, "the descriptors are steady", 30)
         self.count = min(counts)
 
     def unplug(self):
@@ -135,28 +135,25 @@ class Quiet:
             self.p.drop_connections()
         return not self.p.open_connections
 
-    def look(self):
+    def look(self, caller):
         until(self.unplug, "nobody asks the provider, and nobody is connected to it", 30)
         self.asked += 1
         question = json.dumps(body("quiet", self.asked, "http")).encode()
         fields = [("mirage-session", "quiet"), ("Content-Type", "application/json")]
-        reply = self.caller.send(request_bytes("/ask", body=question, headers=fields)).response("POST")
-        if reply.status != 200:
+        reply = caller.send(request_bytes("/ask", body=question, headers=fields)).response("POST")
+        if not reply or reply.status != 200:
             raise AssertionError(reply)
         return descriptors(self.m.pid)
 
     def wait(self):
         held = {}
-
-        def back():
-            held.update(now=self.look())
-            return len(held["now"]) == self.count
-        try:
-            until(back, f"{self.count} descriptors again", 30)
-        except AssertionError as error:
-            told = tcp()
-            text = "\n".join(f"{number}: {told.get(what, what)}" for number, what in sorted(held.get("now", {}).items()))
-            raise AssertionError(f"{error}; there are:\n{text}") from None
-
-    def close(self):
-        self.caller.close()
+        with Raw(self.address, timeout=PATIENCE) as caller:
+            def back():
+                held.update(now=self.look(caller))
+                return len(held["now"]) == self.count
+            try:
+                until(back, f"{self.count} descriptors again", 30)
+            except AssertionError as error:
+                told = tcp()
+                text = "\n".join(f"{n}: {told.get(what, what)}" for n, what in sorted(held.get("now", {}).items()))
+                raise AssertionError(f"{error}; there are:\n{text}") from None

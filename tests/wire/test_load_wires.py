@@ -188,9 +188,7 @@ class Load(Case):
             callers.send(0, f"warm-{wire}", at, wire)
         callers.replies()
         callers.close()
-        quiet = Quiet(m, p, m.address())
-        self.addCleanup(quiet.close)
-        return quiet
+        return Quiet(m, p, m.address())
 
     def test_200_in_50_over_three_wires(self):
         m, p = self.serve(self.answer, dep=DEP, files=FILES, model=f"concurrency: {SESSIONS + 14}")

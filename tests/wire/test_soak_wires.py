@@ -246,7 +246,6 @@ class Soak(Case):
         m, p = self.start()
         self.polite = Polite(m)
         quiet = Quiet(m, p, m.address("dropped"))
-        self.addCleanup(quiet.close)
         self.memory.append(anonymous_kb(m.pid))
         for number in range(ROUNDS):
             self.round(m, number, SECONDS / ROUNDS)
