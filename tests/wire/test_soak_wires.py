@@ -28,7 +28,7 @@ from provider import Reply
 SECONDS = float(os.environ.get("MIRAGE_SOAK_SECONDS", "600"))
 ROUNDS = 6
 PATIENCE = 60 * SLOW
-MAY_GROW_KB = 65536 if SANITIZED else 8192
+MAY_GROW_KB = 131072 if SANITIZED else 8192
 RUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rude_wires.py")
 # `kept` replays what it has recorded; the others ask the model, and when a caller leaves finish its work or drop it.
 CONFIG = f"""\
