@@ -8,8 +8,7 @@
 #include "clients/grpc_core_int.h"
 #include "core/limits.h"
 
-#define RECONNECT_MS 200        /* after a failure; the library's own is a second and more */
-#define MAX_CA_FILE  (4u << 20) /* bytes of a file of certificates */
+#define RECONNECT_MS 200 /* after a failure; the library's own is a second and more */
 
 static enum mrg_err read_certificates(const char *path, struct mrg_buf *pem, struct mrg_error *err)
 {
@@ -37,7 +36,7 @@ static enum mrg_err make_credentials(bool secure, const char *ca_file, grpc_chan
         return MRG_ERR_OK;
     }
     struct mrg_buf pem;
-    mrg_buf_init(&pem, MAX_CA_FILE);
+    mrg_buf_init(&pem, MRG_MAX_CA_FILE);
     enum mrg_err code = ca_file ? read_certificates(ca_file, &pem, err) : MRG_ERR_OK;
     if (!code)
         *ret_creds = grpc_ssl_credentials_create(ca_file ? pem.data : NULL, NULL, NULL, NULL);

@@ -7,9 +7,6 @@
 #include "core/limits.h"
 #include "wire/proto.h"
 
-#define MAX_FILES   4096u  /* of one server: each is looked for among them all */
-#define MAX_IMPORTS 50000u /* of them together, for the same reason */
-
 #define V1      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 #define V1ALPHA "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
@@ -75,10 +72,11 @@ static enum mrg_err read_file(struct walk *walk, struct mrg_slice bytes, struct 
         walk->imports += file->n_dependency;
     }
     google__protobuf__file_descriptor_proto__free_unpacked(file, NULL);
-    if (walk->bytes > MRG_MAX_DESCRIPTORS || walk->count > MAX_FILES || walk->imports > MAX_IMPORTS)
+    if (walk->bytes > MRG_MAX_DESCRIPTORS || walk->count > MRG_MAX_REFLECTED ||
+        walk->imports > MRG_MAX_REFLECTED_IMPORTS)
         return mrg_error_set(err, MRG_ERR_TOO_LARGE,
                              "reflection gave more than %u bytes of descriptors, %u files or %u imports",
-                             MRG_MAX_DESCRIPTORS, MAX_FILES, MAX_IMPORTS);
+                             MRG_MAX_DESCRIPTORS, MRG_MAX_REFLECTED, MRG_MAX_REFLECTED_IMPORTS);
     return MRG_ERR_OK;
 }
 

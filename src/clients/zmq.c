@@ -8,7 +8,6 @@
 #include "util/clock.h"
 #include "wire/envelope.h"
 
-#define MAX_MESSAGE (2 * (int64_t)MRG_MAX_REPLY_BODY) /* a body in base64, and the envelope around it */
 #define EVENTS                                                                                               \
     (ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |                    \
      ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |                            \
@@ -61,7 +60,7 @@ static enum mrg_err open_socket(struct zmq_client *client, struct mrg_error *err
         return MRG_ERR_OK;
     int linger = 0;
     int ipv6 = client->endpoint[strlen("tcp://")] == '[';
-    int64_t max = MAX_MESSAGE;
+    int64_t max = MRG_MAX_CALL_ENVELOPE;
     client->socket = zmq_socket(client->context, ZMQ_DEALER);
     if (!client->socket)
         return mrg_error_set(err, MRG_ERR_INTERNAL, "no ZeroMQ socket: %s", zmq_strerror(errno));

@@ -13,7 +13,9 @@
 #define MRG_MAX_HEADER_BYTES                                                                                 \
     (16u                                                                                                     \
      << 10) /* request line and headers together, unless `limits.headers` says else; MHD's pool holds them */
-#define MRG_MAX_PATH (8u << 10) /* bytes of a raw request target */
+#define MRG_MAX_PATH   (8u << 10) /* bytes of a raw request target */
+#define MRG_MAX_METHOD 64u        /* bytes of a request's method: those that are registered have 17 at most */
+#define MRG_MAX_HOST   255u       /* bytes of a name to listen at: the most that the DNS knows */
 #define MRG_REQUEST_DEADLINE_MS                                                                              \
     120000u /* receiving and answering one request, unless `limits.deadline` says else */
 #define MRG_RECEIVE_DEADLINE_MS                                                                              \
@@ -28,6 +30,15 @@
 #define MRG_MAX_REPLY_HEADER_BYTES                                                                           \
     (8u                                                                                                      \
      << 10) /* names and values of a reply's headers, 4 bytes more for each: what a default connection's memory has room for */
+#define MRG_MAX_ERROR_HEADER 1024u /* bytes of mirage-error: body or status have the whole sentence */
+#define MRG_REPLY_CACHE_SLOTS                                                                                \
+    256u /* replies kept ready to send, of one address or thread: more than a test's scenario has */
+#define MRG_REPLY_CACHE_BYTES (16u << 10) /* bytes of one that is kept: 4 MiB at most for them all */
+
+/* HTTP connections that were refused and whose callers still send */
+#define MRG_MAX_LINGERING 64u        /* at one time; more are closed at once, and may lose the refusal */
+#define MRG_LINGER_MS     2000u      /* how long each may go on sending what nobody reads */
+#define MRG_LINGER_BYTES  (1u << 20) /* taken from all of them together at one sweep, which holds a lock */
 
 /* Bodies */
 #define MRG_MAX_BODY_DEPTH                                                                                   \
@@ -38,24 +49,57 @@
     100u /* messages in each other, as protobuf's own libraries allow: more could fill a stack */
 #define MRG_MAX_PROTO_FIELDS                                                                                 \
     (1u << 20) /* fields of one message in all: an empty one takes two bytes and some fifty in memory */
+#define MRG_PROTO_JSON_TIMES                                                                                 \
+    4u /* a message as JSON may be so many times `limits.body`: it has names, and defaults filled in */
 #define MRG_MAX_DESCRIPTORS (64u << 20) /* bytes of a dependency's descriptor set */
-#define MRG_PROTOC_MS       60000u      /* how long protoc may take */
-#define MRG_MAX_METADATA    (16u << 10) /* bytes of a gRPC call's metadata, beside what `limits.headers` says */
-#define MRG_GRPC_THREADS    2u          /* completion queues, a thread each */
-#define MRG_GRPC_STREAMS    1000u       /* calls at one time on one connection */
+#define MRG_UNPACKED_PER_BYTE                                                                                \
+    64u /* bytes that a descriptor file may take in memory for each of its own: a few can stand for many */
+#define MRG_MAX_UNPACKED (1u << 30) /* and those of a set's files together */
+#define MRG_MAX_SYMBOL   4096u      /* bytes of a full name: protoc knows no bound, so this one is wide */
+#define MRG_PROTOC_MS    60000u     /* how long protoc may take */
+#define MRG_MAX_PROTOC_OUTPUT                                                                                \
+    (16u << 10) /* bytes of protoc's own words that are read: some lines of them are shown */
+#define MRG_MAX_PROTOC_LIST (8u << 20) /* bytes of a cache entry's list of the files that protoc read */
+#define MRG_MAX_REFLECTED                                                                                    \
+    4096u /* files that a server may tell by reflection: each is looked for among them all */
+#define MRG_MAX_REFLECTED_IMPORTS 50000u /* imports of them together, for the same reason */
+#define MRG_MAX_METADATA          (16u << 10) /* bytes of a gRPC call's metadata, beside what `limits.headers` says */
+#define MRG_MAX_GRPC_MESSAGE                                                                                 \
+    2048u /* bytes of a status message: in percent-encoding it may be three times that */
+#define MRG_GRPC_METADATA_ROOM 8192u /* bytes of one block of metadata that clients take unless told else */
+#define MRG_GRPC_THREADS       2u    /* completion queues, a thread each */
+#define MRG_GRPC_STREAMS       1000u /* calls at one time on one connection */
 #define MRG_GRPC_CALLS                                                                                       \
     MRG_MAX_CONNECTIONS /* calls at one time at one address, Watch and reflection too; more are refused */
-#define MRG_GRPC_IDLE_MS     300000u /* a connection without calls is asked to end after that */
-#define MRG_PROTO_JSON_TIMES 4u      /* a message as JSON may be so many times limits.body: names, and defaults */
+#define MRG_GRPC_IDLE_MS 300000u /* a connection without calls is asked to end after that */
+
+/* Routes of RPCs */
+#define MRG_ROUTE_MAX_SEGMENTS  64u /* segments of one template; more than any API has */
+#define MRG_ROUTE_MAX_VARIABLES 16u /* variables of one template; a mask of 32 bits holds them */
+#define MRG_ROUTE_MAX_NESTING   8u  /* names in the field path of one variable; more than any API has */
+#define MRG_ROUTE_MAX_KEY       32u /* names in the field path of a query key, which callers write */
 
 /* ZeroMQ */
 #define MRG_ZMQ_MAX_FRAMES 64u   /* frames of one message, routing ids included: 1 byte frames cost 64 each */
 #define MRG_ZMQ_MAX_ROUTE  16u   /* of these, frames before the empty one: proxies that it came through */
-#define MRG_ZMQ_HWM        1000u /* messages that a peer may have waiting, each way, where they are small */
-#define MRG_ZMQ_LEAST_HWM  100u  /* and where they may be large: */
-#define MRG_ZMQ_HWM_BYTES  (1u << 30) /* so many as have these bytes if all are as large as may be */
+#define MRG_ZMQ_HWM        1000u /* messages that a peer may have waiting, each way, where they are small, */
+#define MRG_ZMQ_LEAST_HWM  100u  /* where they may be large, */
+#define MRG_ZMQ_HWM_BYTES                                                                                    \
+    (1u << 30)                    /* and between: as many as have these bytes if all are as large as may be */
+#define MRG_ZMQ_MAX_ENDPOINT 256u /* bytes of an endpoint; a UNIX socket's path has 108 */
+#define MRG_ZMQ_FRAME_SPARE                                                                                  \
+    (64u                                                                                                     \
+     << 10) /* by how much the library's limit of a frame is above twice ours: ours answers what is below */
+#define MRG_ZMQ_IN_FLIGHT MRG_MAX_CONNECTIONS /* requests of one listener; past it its input waits */
+#define MRG_ZMQ_WAIT_MS                                                                                      \
+    5000u /* for a reply that has no room at its peer: one that reads makes room much sooner */
+#define MRG_ZMQ_WAIT_COUNT 10000u      /* such replies of one listener; ten queues of MRG_ZMQ_HWM */
+#define MRG_ZMQ_WAIT_BYTES (64u << 20) /* and their bytes: some replies of the largest size */
 
 /* Callers of our own (mirage call, ls) */
+#define MRG_MAX_CA_FILE (4u << 20) /* bytes of a file of certificates; a distribution's has 200 KiB */
+#define MRG_MAX_CALL_ENVELOPE                                                                                \
+    (2 * MRG_MAX_REPLY_BODY) /* bytes of a reply over ZeroMQ: a body in base64, and the envelope around it */
 #define MRG_CALL_TIMEOUT_MS 30000u /* a call, connecting included, unless --timeout says else */
 
 /* Sessions */

@@ -13,8 +13,7 @@
 #include "util/uri.h"
 #include "wire/envelope.h"
 
-#define MAX_METHOD     64u /* bytes; as over HTTP */
-#define SHOWN          60  /* bytes of a name in a message */
+#define SHOWN          60 /* bytes of a name in a message */
 #define SESSION_HEADER "mirage-session"
 #define TARGET         "a string that begins with a slash"
 
@@ -62,7 +61,7 @@ static enum mrg_err read_method(struct reading *r, struct mrg_slice raw)
 {
     enum mrg_err code = read_string(r, "\"method\"", raw, &r->request->method);
     struct mrg_slice method = r->request->method;
-    if (!code && (method.len > MAX_METHOD || !mrg_is_token(method)))
+    if (!code && (method.len > MRG_MAX_METHOD || !mrg_is_token(method)))
         return mrg_error_set(r->err, MRG_ERR_INVALID,
                              "\"method\" is \"%.*s\"; expected a method such as POST",
                              (int)(method.len < SHOWN ? method.len : SHOWN), method.ptr);

@@ -9,12 +9,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "core/limits.h"
 #include "util/arena.h"
 #include "wire/route.h"
-
-#define MRG_ROUTE_MAX_SEGMENTS  64u /* of one template; more than any API has */
-#define MRG_ROUTE_MAX_VARIABLES 16u /* of one template; a mask holds them */
-#define MRG_ROUTE_MAX_NESTING   8u  /* names in the field path of one variable */
 
 enum mrg_route_kind {
     MRG_ROUTE_LITERAL, /* this text */
@@ -111,7 +108,6 @@ struct mrg_slice mrg_route_decode(struct mrg_arena *arena, struct mrg_slice text
  * the names before the last is not of a message of the user's own. ret_path (room for
  * MRG_ROUTE_MAX_KEY) gets the fields from the input inwards.
  */
-#define MRG_ROUTE_MAX_KEY 32u /* names in a key */
 const struct mrg_field *mrg_route_query_field(const struct mrg_message *type, struct mrg_slice key,
                                               const struct mrg_field **ret_path, size_t *ret_depth);
 

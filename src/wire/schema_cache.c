@@ -10,9 +10,8 @@
 
 #include "wire/schema_int.h"
 
-#define HEADER   "mirage descriptors 1"
-#define NOWHERE  "-"
-#define MAX_LIST (8u << 20)
+#define HEADER  "mirage descriptors 1"
+#define NOWHERE "-"
 
 static char *cache_folder(void)
 {
@@ -124,9 +123,9 @@ bool mrg_cache_read(const struct mrg_cache_key *key, const struct mrg_protoc_job
     struct mrg_buf content;
     struct mrg_slice digest;
     char hex[MRG_SHA256_HEX + 1];
-    mrg_buf_init(&list, MAX_LIST);
+    mrg_buf_init(&list, MRG_MAX_PROTOC_LIST);
     mrg_buf_init(&content, MRG_MAX_DESCRIPTORS);
-    bool good = mrg_schema_read_file(list_path, MAX_LIST, &list, NULL) == MRG_ERR_OK &&
+    bool good = mrg_schema_read_file(list_path, MRG_MAX_PROTOC_LIST, &list, NULL) == MRG_ERR_OK &&
                 is_current(key, job, mrg_buf_slice(&list), &digest) &&
                 mrg_schema_read_file(set_path, MRG_MAX_DESCRIPTORS, &content, NULL) == MRG_ERR_OK;
     if (good) {
@@ -200,7 +199,7 @@ void mrg_cache_write(const struct mrg_cache_key *key, const struct mrg_protoc_jo
     _cleanup_free_ char *list_path = mrg_asprintf("%s/%s.list", key->folder, key->hex);
     _cleanup_free_ char *set_path = mrg_asprintf("%s/%s.binpb", key->folder, key->hex);
     struct mrg_buf list;
-    mrg_buf_init(&list, MAX_LIST);
+    mrg_buf_init(&list, MRG_MAX_PROTOC_LIST);
     /* Should only the first be written: the digest in the old list does not fit it. */
     if (make_list(key, job, set, started, &list)) {
         make_folder(key->folder);

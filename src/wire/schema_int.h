@@ -31,11 +31,6 @@
 
 /* Places in error messages are long names; what stands behind them must still fit. */
 #define MRG_NAME_SHOWN 200
-/* Bytes that a name may have: protoc knows no bound, so this one is wide. */
-#define MRG_MAX_SYMBOL 4096u
-/* Bytes that unpacked descriptors may take: those of a file for each of its bytes, and all together. */
-#define MRG_UNPACKED_PER_BYTE 64u
-#define MRG_MAX_UNPACKED      (1u << 30)
 
 /* ---- What is embedded (tools/embed.py) ---- */
 

@@ -6,8 +6,7 @@
 
 #include "wire/schema_int.h"
 
-#define MAX_OUTPUT  16384u /* bytes of protoc's own words that are read */
-#define SHOWN_LINES 10     /* and lines that are shown */
+#define SHOWN_LINES 10 /* and lines that are shown */
 
 char *mrg_protoc_locate(const struct mrg_strings *roots, const char *name)
 {
@@ -118,7 +117,7 @@ static enum mrg_err compile(const char *protoc, const struct mrg_protoc_job *job
 
     struct mrg_buf output;
     int status = 0;
-    mrg_buf_init(&output, MAX_OUTPUT);
+    mrg_buf_init(&output, MRG_MAX_PROTOC_OUTPUT);
     enum mrg_err code = mrg_spawn(protoc, argv, folder, job->timeout_ms, &output, &status, err);
     if (code == MRG_ERR_OK && status != 0)
         code = fail_said(&output, status, err);

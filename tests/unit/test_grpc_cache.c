@@ -86,7 +86,7 @@ static void entries_hold_what_they_are_found_by(void **state)
 static void large_messages_are_not_kept(void **state)
 {
     (void)state;
-    static char bytes[RPC_CACHE_BYTES + 1];
+    static char bytes[MRG_REPLY_CACHE_BYTES + 1];
     struct mrg_text *text = mrg_text_new("t", 1);
     memset(bytes, 'x', sizeof(bytes));
     keep(text, bytes, sizeof(bytes));
@@ -99,7 +99,7 @@ static void large_messages_are_not_kept(void **state)
 static void more_than_it_has_room_for_replace_each_other(void **state)
 {
     (void)state;
-    struct mrg_text *texts[3 * RPC_CACHE_SLOTS];
+    struct mrg_text *texts[3 * MRG_REPLY_CACHE_SLOTS];
     size_t kept = 0;
     for (size_t i = 0; i < MRG_ARRAY_LEN(texts); i++) {
         texts[i] = mrg_text_new("t", 1);
@@ -107,7 +107,7 @@ static void more_than_it_has_room_for_replace_each_other(void **state)
     }
     for (size_t i = 0; i < MRG_ARRAY_LEN(texts); i++)
         kept += is_kept(texts[i], "x");
-    assert_in_range(kept, RPC_CACHE_SLOTS / 4, RPC_CACHE_SLOTS);
+    assert_in_range(kept, MRG_REPLY_CACHE_SLOTS / 4, MRG_REPLY_CACHE_SLOTS);
     assert_true(is_kept(texts[MRG_ARRAY_LEN(texts) - 1], "x"));
     for (size_t i = 0; i < MRG_ARRAY_LEN(texts); i++)
         mrg_text_unref(texts[i]);

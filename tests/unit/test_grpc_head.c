@@ -218,7 +218,7 @@ static void a_services_headers_are_sent_but_for_the_wires(void **state)
 static void what_finds_no_room_is_left_out(void **state)
 {
     (void)state;
-    static char large[RPC_METADATA_ROOM];
+    static char large[MRG_GRPC_METADATA_ROOM];
     memset(large, 'x', sizeof(large) - 1);
     struct mrg_arena *arena = mrg_arena_new(0);
     const struct mrg_header headers[] = {header("a", "1"), header("b", large), header("c", "3")};
@@ -227,7 +227,7 @@ static void what_finds_no_room_is_left_out(void **state)
     rpc_metadata_add_service(&list, arena, headers, 3);
     assert_int_equal(list.count, 2);
     assert_sent(&list, 1, "c", "3", 1);
-    assert_true(list.size <= RPC_METADATA_ROOM);
+    assert_true(list.size <= MRG_GRPC_METADATA_ROOM);
     rpc_metadata_done(&list);
     mrg_arena_free(arena);
 }

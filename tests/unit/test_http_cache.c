@@ -152,8 +152,8 @@ static void test_a_slot_is_taken_over(void **state)
         }
     }
     unsigned dropped = atomic_load(&destroyed);
-    assert_true(dropped >= TEXTS - HTTP_CACHE_SLOTS);
-    assert_true(atomic_load(&made) - dropped <= HTTP_CACHE_SLOTS);
+    assert_true(dropped >= TEXTS - MRG_REPLY_CACHE_SLOTS);
+    assert_true(atomic_load(&made) - dropped <= MRG_REPLY_CACHE_SLOTS);
     assert_true(atomic_load(&made) < 3 * TEXTS);
     close(fd);
 }
@@ -228,7 +228,7 @@ static void test_a_large_body_is_not_kept(void **state)
 {
     (void)state;
     int fd = dial();
-    atomic_store(&padding, HTTP_CACHE_BODY - texts[1]->len);
+    atomic_store(&padding, MRG_REPLY_CACHE_BYTES - texts[1]->len);
     _cleanup_free_ char *fits = get_counted(fd, 1, "", 1);
     _cleanup_free_ char *kept = get_counted(fd, 1, "", 0);
     assert_int_equal(strlen(fits), strlen(kept));

@@ -5,7 +5,7 @@
 
 void rpc_cache_init(struct rpc_cache *cache)
 {
-    for (size_t i = 0; i < RPC_CACHE_SLOTS; i++)
+    for (size_t i = 0; i < MRG_REPLY_CACHE_SLOTS; i++)
         cache->slots[i] = (struct rpc_prepared){.text = NULL};
 }
 
@@ -21,7 +21,7 @@ static void drop(struct rpc_prepared *one)
 
 void rpc_cache_done(struct rpc_cache *cache)
 {
-    for (size_t i = 0; i < RPC_CACHE_SLOTS; i++)
+    for (size_t i = 0; i < MRG_REPLY_CACHE_SLOTS; i++)
         drop(&cache->slots[i]);
 }
 
@@ -29,7 +29,7 @@ void rpc_cache_done(struct rpc_cache *cache)
 static struct rpc_prepared *slot_of(struct rpc_cache *cache, const struct mrg_text *text)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u;
-    return &cache->slots[(mixed >> 32) % RPC_CACHE_SLOTS];
+    return &cache->slots[(mixed >> 32) % MRG_REPLY_CACHE_SLOTS];
 }
 
 bool rpc_cache_find(struct rpc_cache *cache, const struct mrg_text *text, const struct mrg_config *config,
@@ -45,7 +45,7 @@ bool rpc_cache_find(struct rpc_cache *cache, const struct mrg_text *text, const 
 void rpc_cache_keep(struct rpc_cache *cache, struct mrg_text *text, struct mrg_config *config,
                     const struct mrg_method *method, grpc_slice message)
 {
-    if (GRPC_SLICE_LENGTH(message) > RPC_CACHE_BYTES)
+    if (GRPC_SLICE_LENGTH(message) > MRG_REPLY_CACHE_BYTES)
         return;
     struct rpc_prepared *one = slot_of(cache, text);
     drop(one);

@@ -11,11 +11,9 @@
 #include <stdbool.h>
 
 #include "core/config.h"
+#include "core/limits.h"
 #include "util/text.h"
 #include "wire/schema.h"
-
-#define RPC_CACHE_SLOTS 256u        /* replies kept for one thread: more than a test's scenario has */
-#define RPC_CACHE_BYTES (16u << 10) /* bytes of a message that is kept: 4 MiB at most for one thread */
 
 struct rpc_prepared {
     struct mrg_text *text;           /* a reference; NULL: free */
@@ -25,7 +23,7 @@ struct rpc_prepared {
 };
 
 struct rpc_cache {
-    struct rpc_prepared slots[RPC_CACHE_SLOTS];
+    struct rpc_prepared slots[MRG_REPLY_CACHE_SLOTS];
 };
 
 void rpc_cache_init(struct rpc_cache *cache);

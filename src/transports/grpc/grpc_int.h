@@ -278,9 +278,6 @@ int rpc_head_read(struct rpc_call *call, const grpc_metadata_array *metadata, ch
 
 /* ---- grpc_metadata.c ---- */
 
-#define RPC_METADATA_ROOM 8192u /* what clients take of one block of metadata, unless told else */
-#define RPC_MAX_MESSAGE   2048u /* bytes of a status message: in percent-encoding it may be three times that */
-
 /* What a status and its message take of a block. */
 size_t rpc_metadata_status_size(struct mrg_slice message);
 

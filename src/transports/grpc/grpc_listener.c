@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MAX_HOST       255u
 #define ARMED          16u   /* accepts at one time, a queue */
 #define ARMED_SESSION  2u    /* of a session's own address: these are many and quiet */
 #define KEEPALIVE_MS   60000 /* without a sign of the peer, then it is asked */
@@ -27,7 +26,7 @@ struct slot {
 
 /* ---- the address ---- */
 
-static enum mrg_err parse(const char *text, char host[MAX_HOST + 1], const char **ret_port,
+static enum mrg_err parse(const char *text, char host[MRG_MAX_HOST + 1], const char **ret_port,
                           bool *ret_bracketed, struct mrg_error *err)
 {
     const char *colon = strrchr(text, ':');
@@ -37,7 +36,7 @@ static enum mrg_err parse(const char *text, char host[MAX_HOST + 1], const char 
         text++;
         len -= 2;
     }
-    if (!colon || len == 0 || len > MAX_HOST || colon[1] == '\0' ||
+    if (!colon || len == 0 || len > MRG_MAX_HOST || colon[1] == '\0' ||
         strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
         strtol(colon + 1, NULL, 10) > 65535 || (!bracketed && memchr(text, ':', len)))
         return mrg_error_set(err, MRG_ERR_INVALID,
@@ -261,7 +260,7 @@ static enum mrg_err bind_to(struct rpc_listener *listener, const char *host, boo
 enum mrg_err rpc_listener_open(struct rpc_transport *transport, const char *address, struct mrg_door *door,
                                struct rpc_listener **ret_listener, struct mrg_error *err)
 {
-    char host[MAX_HOST + 1];
+    char host[MRG_MAX_HOST + 1];
     const char *port = NULL;
     bool bracketed = false;
     enum mrg_err code = parse(address, host, &port, &bracketed, err);

@@ -105,7 +105,7 @@ static const char *add_one(struct rpc_metadata *list, struct mrg_arena *arena,
     struct mrg_slice value = header->value;
     bool binary = is_binary(header->name);
     size_t len = binary ? value.len : encoded_len(value);
-    if (list->size + header->name.len + len + ENTRY_BYTES > RPC_METADATA_ROOM)
+    if (list->size + header->name.len + len + ENTRY_BYTES > MRG_GRPC_METADATA_ROOM)
         return "finds no room";
     grpc_slice key = grpc_slice_from_copied_buffer(header->name.ptr, header->name.len);
     if (!grpc_header_key_is_legal(key) || (binary && !decode(arena, value, &value))) {

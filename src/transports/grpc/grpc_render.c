@@ -12,9 +12,8 @@
 #include "wire/route.h"
 #include "wire/status_details.h"
 
-#define MAX_ERROR_METADATA 1024u /* bytes of mirage-error; the status has the whole sentence */
-#define OWN_METADATA       4u    /* entries that are Mirage's own, at most */
-#define DETAILS_KEY        "grpc-status-details-bin"
+#define OWN_METADATA 4u /* entries that are Mirage's own, at most */
+#define DETAILS_KEY  "grpc-status-details-bin"
 
 /* ---- the message ---- */
 
@@ -68,7 +67,7 @@ static const struct mrg_text *session_to_tell(const struct mrg_exchange *exchang
 static void add_error(struct rpc_metadata *list, const char *sentence)
 {
     struct mrg_slice text = mrg_slice_of(sentence);
-    text.len = mrg_utf8_cut(text, MAX_ERROR_METADATA);
+    text.len = mrg_utf8_cut(text, MRG_MAX_ERROR_HEADER);
     rpc_metadata_add(list, "mirage-error", text);
 }
 
@@ -139,7 +138,7 @@ static void answer_message(struct rpc_call *call)
     }
     struct mrg_slice text = call->exchange->reply.grpc_message;
     text = text.ptr ? text : MRG_SLICE("");
-    text.len = mrg_utf8_cut(text, RPC_MAX_MESSAGE);
+    text.len = mrg_utf8_cut(text, MRG_MAX_GRPC_MESSAGE);
     add_initial(call);
     call->trailing.size = rpc_metadata_status_size(text);
     add_trailing(call);
@@ -151,7 +150,7 @@ static void answer_message(struct rpc_call *call)
 static size_t details_room(const struct rpc_call *call)
 {
     size_t taken = call->trailing.size + 64; /* the details' own entry */
-    return taken < RPC_METADATA_ROOM ? (RPC_METADATA_ROOM - taken) / 4 * 3 : 0;
+    return taken < MRG_GRPC_METADATA_ROOM ? (MRG_GRPC_METADATA_ROOM - taken) / 4 * 3 : 0;
 }
 
 /*
@@ -163,7 +162,7 @@ static void answer_error(struct rpc_call *call, int status)
     struct mrg_exchange *exchange = call->exchange;
     struct mrg_buf *details = &call->queue->bytes;
     const char *domain = exchange->dependency ? exchange->dependency->config->name : "mirage";
-    struct mrg_slice message = mrg_status_message(exchange->arena, &exchange->reply, RPC_MAX_MESSAGE);
+    struct mrg_slice message = mrg_status_message(exchange->arena, &exchange->reply, MRG_MAX_GRPC_MESSAGE);
     call->initial.size = rpc_metadata_status_size(message);
     add_initial(call);
     call->trailing.size = call->initial.size;

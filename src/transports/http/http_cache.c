@@ -6,7 +6,7 @@
 void http_cache_init(struct http_cache *cache)
 {
     pthread_mutex_init(&cache->lock, NULL);
-    for (size_t i = 0; i < HTTP_CACHE_SLOTS; i++)
+    for (size_t i = 0; i < MRG_REPLY_CACHE_SLOTS; i++)
         cache->slots[i] = (struct http_prepared){0};
 }
 
@@ -21,7 +21,7 @@ static void drop(struct http_prepared *one)
 
 void http_cache_done(struct http_cache *cache)
 {
-    for (size_t i = 0; i < HTTP_CACHE_SLOTS; i++)
+    for (size_t i = 0; i < MRG_REPLY_CACHE_SLOTS; i++)
         drop(&cache->slots[i]);
     pthread_mutex_destroy(&cache->lock);
 }
@@ -30,7 +30,7 @@ void http_cache_done(struct http_cache *cache)
 static struct http_prepared *slot_of(struct http_cache *cache, const struct mrg_text *text)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)text >> 4) * 0x9E3779B97F4A7C15u;
-    return &cache->slots[(mixed >> 32) % HTTP_CACHE_SLOTS];
+    return &cache->slots[(mixed >> 32) % MRG_REPLY_CACHE_SLOTS];
 }
 
 bool http_cache_queue(struct http_cache *cache, struct MHD_Connection *connection,

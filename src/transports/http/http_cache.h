@@ -13,10 +13,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "core/limits.h"
 #include "util/text.h"
-
-#define HTTP_CACHE_SLOTS 256u        /* replies kept for one address: more than a test's scenario has */
-#define HTTP_CACHE_BODY  (16u << 10) /* bytes of a body that is kept: 4 MiB at most for one address */
 
 struct http_cache {
     pthread_mutex_t lock;
@@ -25,7 +23,7 @@ struct http_cache {
         struct MHD_Response *response;
         unsigned status;
         bool shows; /* with Mirage's own headers */
-    } slots[HTTP_CACHE_SLOTS];
+    } slots[MRG_REPLY_CACHE_SLOTS];
 };
 
 void http_cache_init(struct http_cache *cache);

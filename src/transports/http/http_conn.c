@@ -9,12 +9,9 @@
 
 #include "util/clock.h"
 
-#define SWEEP_MS        250u  /* how exact receive deadlines are */
-#define LEFT_MS         500u  /* how long a caller's end must have been seen outside of a whole request */
-#define LINGER_SWEEP_MS 10u   /* while there are lingering ones */
-#define LINGER_MS       2000u /* how long a caller may go on sending what nobody reads */
-#define LINGER_BYTES    (1u << 20) /* taken from all of them together at a sweep, under the lock */
-#define MAX_LINGERING   64u        /* more are closed at once */
+#define SWEEP_MS        250u /* how exact receive deadlines are */
+#define LEFT_MS         500u /* how long a caller's end must have been seen outside of a whole request */
+#define LINGER_SWEEP_MS 10u  /* while there are lingering ones */
 
 /*
  * A connection that is closed while its caller still sends is reset by the kernel, and the reset may overtake
@@ -85,7 +82,7 @@ static void on_sweep(struct mrg_timer *timer)
         }
     }
     struct lingering *lingering;
-    size_t share = transport->lingering_count > 0 ? LINGER_BYTES / transport->lingering_count : 0;
+    size_t share = transport->lingering_count > 0 ? MRG_LINGER_BYTES / transport->lingering_count : 0;
     MRG_LIST_EACH (lingering, &transport->lingering, link) {
         if (lingering->until_ms <= now || !drain(lingering->fd, share))
             linger_free(transport, lingering);
@@ -119,7 +116,7 @@ struct http_conn *http_conn_new(struct http_transport *transport, int fd)
 
 static void linger(struct http_transport *transport, int fd)
 {
-    if (transport->lingering_count >= MAX_LINGERING)
+    if (transport->lingering_count >= MRG_MAX_LINGERING)
         return;
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
@@ -127,7 +124,7 @@ static void linger(struct http_transport *transport, int fd)
     struct lingering *lingering = mrg_zalloc(sizeof(*lingering));
     uint64_t now = mrg_clock_ms();
     lingering->fd = copy;
-    lingering->until_ms = now + LINGER_MS;
+    lingering->until_ms = now + MRG_LINGER_MS;
     mrg_list_append(&transport->lingering, &lingering->link);
     transport->lingering_count++;
     transport->sweeping = true;

@@ -8,9 +8,8 @@
 
 #include "util/uri.h"
 
-#define WHY_SIZE   256u
-#define MAX_METHOD 64u
-#define SHOWN      40 /* bytes of a caller's text in a sentence */
+#define WHY_SIZE 256u
+#define SHOWN    40 /* bytes of a caller's text in a sentence */
 
 struct reading {
     struct http_request *request;
@@ -205,7 +204,7 @@ static int read_line(struct reading *reading, const char *method, const char *ur
     struct http_request *request = reading->request;
     struct mrg_request *form = &request->exchange->request;
     size_t method_len = strlen(method);
-    if (method_len > MAX_METHOD || !mrg_is_token((struct mrg_slice){method, method_len}))
+    if (method_len > MRG_MAX_METHOD || !mrg_is_token((struct mrg_slice){method, method_len}))
         return refuse(reading, 400, "\"%.*s\" is no method", SHOWN, method);
     if (!request->target.ptr)
         return refuse(reading, 414, "the request target is longer than %u bytes", MRG_MAX_PATH);

@@ -28,6 +28,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/limits.h"
 #include "core/exchange.h"
 #include "core/gateway.h"
 #include "core/watch.h"

@@ -15,7 +15,6 @@
 
 #define BACKLOG      4096 /* the kernel cuts it to net.core.somaxconn */
 #define POOL_THREADS 2u   /* of an address that callers under test use */
-#define MAX_HOST     255u
 /* Bytes of a connection's memory pool beside limits.headers; the whole pool is resident once it is kept
  * alive. */
 #define POOL_ROOM  (8u << 10)
@@ -24,8 +23,8 @@
 /* ---- the address ---- */
 
 struct address {
-    char host[MAX_HOST + 1]; /* without brackets */
-    const char *port;        /* within the text */
+    char host[MRG_MAX_HOST + 1]; /* without brackets */
+    const char *port;            /* within the text */
     bool bracketed;
 };
 
@@ -38,7 +37,7 @@ static enum mrg_err parse(const char *text, struct address *ret_address, struct 
         text++;
         len -= 2;
     }
-    if (!colon || len == 0 || len > MAX_HOST || colon[1] == '\0' ||
+    if (!colon || len == 0 || len > MRG_MAX_HOST || colon[1] == '\0' ||
         strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
         strtol(colon + 1, NULL, 10) > 65535 || (!bracketed && memchr(text, ':', len)))
         return mrg_error_set(err, MRG_ERR_INVALID,

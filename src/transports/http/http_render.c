@@ -11,7 +11,6 @@
 #include "util/text.h"
 #include "util/utf8.h"
 
-#define MAX_ERROR_HEADER 1024u /* bytes of mirage-error; the body has the whole sentence */
 #define ENTRY_BYTES                                                                                          \
     80u /* what the library's memory pool holds for a header, a query key, a cookie, beside its text */
 #define OWN_BYTES 2048u /* status line and the headers that are ours and the library's */
@@ -90,8 +89,8 @@ static void add(struct MHD_Response *response, const char *name, const char *val
 /* A sentence may quote what a caller or a model wrote. */
 static void add_error(struct MHD_Response *response, const char *sentence)
 {
-    char value[MAX_ERROR_HEADER + 1];
-    size_t len = mrg_utf8_cut(mrg_slice_of(sentence), MAX_ERROR_HEADER);
+    char value[MRG_MAX_ERROR_HEADER + 1];
+    size_t len = mrg_utf8_cut(mrg_slice_of(sentence), MRG_MAX_ERROR_HEADER);
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)sentence[i];
         value[i] = c < 0x20 || c == 0x7F ? ' ' : (char)c;
@@ -214,7 +213,7 @@ static bool answer_lasting(struct http_request *request, enum MHD_Result *ret_re
     struct mrg_exchange *exchange = request->exchange;
     struct http_cache *cache = &request->listener->cache;
     if (!exchange->reply.lasting || !exchange->reply_text ||
-        exchange->reply.body.bytes.len > HTTP_CACHE_BODY || is_closing(request) ||
+        exchange->reply.body.bytes.len > MRG_REPLY_CACHE_BYTES || is_closing(request) ||
         (request->shows && session_to_tell(exchange)))
         return false;
     limit_sending(request);

@@ -66,7 +66,7 @@ static void look_again(struct zm_transport *transport)
     MRG_LIST_EACH (listener, &transport->listeners, link) {
         do
             zm_listener_read(listener);
-        while (listener->in_flight < ZM_MAX_IN_FLIGHT && mrg_clock_ms() < until && has_more(listener));
+        while (listener->in_flight < MRG_ZMQ_IN_FLIGHT && mrg_clock_ms() < until && has_more(listener));
     }
 }
 
@@ -151,7 +151,7 @@ static long collect(struct zm_transport *transport, struct round *round)
         /* One that is closing and had input in the last round is still to be reaped. */
         if (listener->waiting > 0 || (listener->closing && listener->in_flight == 0))
             timeout = RETRY_MS;
-        if (transport->stopping || listener->in_flight >= ZM_MAX_IN_FLIGHT ||
+        if (transport->stopping || listener->in_flight >= MRG_ZMQ_IN_FLIGHT ||
             (listener->closing && mrg_clock_ms() >= listener->close_ms))
             continue;
         listener->item = round->count;

@@ -34,14 +34,7 @@
 #include "util/buf.h"
 #include "util/list.h"
 
-#define ZM_FRAME_SPARE                                                                                       \
-    (64u                                                                                                     \
-     << 10) /* by how much the library's limit of a frame is above twice ours: ours answers what is below */
-#define ZM_MAX_IN_FLIGHT MRG_MAX_CONNECTIONS /* requests of one listener; past it its input waits */
-#define ZM_LINGER_MS     2000                /* for replies to leave when a socket closes */
-#define ZM_WAIT_MS       5000                /* for a reply that has no room at its peer */
-#define ZM_WAIT_COUNT    10000u              /* such replies of one listener */
-#define ZM_WAIT_BYTES    (64u << 20)         /* and their bytes */
+#define ZM_LINGER_MS 2000 /* for replies to leave when a socket closes */
 
 /* ---- the transport ---- */
 

@@ -10,13 +10,13 @@
 #include "transports/zmq/zmq_int.h"
 
 #define BATCH                64 /* messages of one socket before the next one has its turn */
-#define MAX_ENDPOINT         256
 #define HEARTBEAT_MS         10000
 #define HEARTBEAT_TIMEOUT_MS 30000
 
 size_t zm_frame_limit(const struct zm_transport *transport)
 {
-    return 2 * (atomic_load(&transport->max_body) + atomic_load(&transport->max_headers)) + ZM_FRAME_SPARE;
+    return 2 * (atomic_load(&transport->max_body) + atomic_load(&transport->max_headers)) +
+           MRG_ZMQ_FRAME_SPARE;
 }
 
 /* Messages at one peer: the more, the smaller the largest one is. */
@@ -87,9 +87,9 @@ static enum mrg_err check_path(const char *path, struct mrg_error *err)
 static enum mrg_err check_endpoint(const char *endpoint, struct mrg_error *err)
 {
     static const char ipc[] = "ipc://";
-    if (strlen(endpoint) < MAX_ENDPOINT && starts_with(endpoint, "tcp://") && has_port(endpoint))
+    if (strlen(endpoint) < MRG_ZMQ_MAX_ENDPOINT && starts_with(endpoint, "tcp://") && has_port(endpoint))
         return MRG_ERR_OK;
-    if (strlen(endpoint) < MAX_ENDPOINT && starts_with(endpoint, ipc))
+    if (strlen(endpoint) < MRG_ZMQ_MAX_ENDPOINT && starts_with(endpoint, ipc))
         return check_path(endpoint + sizeof(ipc) - 1, err);
     return mrg_error_set(err, MRG_ERR_INVALID, "expected tcp://HOST:PORT or ipc://PATH");
 }
@@ -157,7 +157,7 @@ static void set_options(const struct zm_transport *transport, void *socket, cons
 
 static enum mrg_err open_socket(struct zm_listener *listener, const char *endpoint, struct mrg_error *err)
 {
-    char bound[MAX_ENDPOINT + 64];
+    char bound[MRG_ZMQ_MAX_ENDPOINT + 64];
     size_t len = sizeof(bound);
     struct zm_transport *transport = listener->transport;
     listener->socket = zmq_socket(transport->context, ZMQ_ROUTER);
@@ -209,7 +209,7 @@ void zm_listener_free(struct zm_listener *listener)
 void zm_listener_read(struct zm_listener *listener)
 {
     struct zm_message message;
-    for (int i = 0; i < BATCH && listener->in_flight < ZM_MAX_IN_FLIGHT; i++) {
+    for (int i = 0; i < BATCH && listener->in_flight < MRG_ZMQ_IN_FLIGHT; i++) {
         if (!zm_receive(listener->socket, &message))
             return;
         zm_take(listener, &message);

@@ -111,7 +111,7 @@ static struct zm_peer *new_peer(struct zm_listener *listener, struct mrg_slice i
 static void keep(struct zm_listener *listener, struct mrg_slice id, zmq_msg_t *frames, unsigned count,
                  size_t bytes, struct mrg_dependency_stats *stats)
 {
-    if (listener->waiting >= ZM_WAIT_COUNT || listener->waiting_bytes + bytes > ZM_WAIT_BYTES) {
+    if (listener->waiting >= MRG_ZMQ_WAIT_COUNT || listener->waiting_bytes + bytes > MRG_ZMQ_WAIT_BYTES) {
         count_dropped(listener, stats);
         close_frames(frames, count);
         return;
@@ -165,7 +165,7 @@ static void send_peer(struct zm_listener *listener, struct zm_peer *peer, uint64
         case FULL:
             break;
         }
-        if (now_ms < parcel->since_ms + ZM_WAIT_MS)
+        if (now_ms < parcel->since_ms + MRG_ZMQ_WAIT_MS)
             return;
         count_dropped(listener, parcel->stats);
         drop_first(listener, peer);
