@@ -27,6 +27,7 @@ static const struct verb verbs[] = {
     {"PUT", "/state", NULL, false},
     {"PATCH", "/state", NULL, false},
     {"GET", "/log", mrg_verb_log, false},
+    {"GET", "/metrics", mrg_verb_metrics, false},
     {"POST", "/verify", NULL, false},
     {"GET", "/sessions", mrg_verb_sessions_list, false},
     {"POST", "/sessions", mrg_verb_sessions_create, false},
@@ -225,7 +226,7 @@ static void refuse_verb(struct mrg_control *control, struct mrg_slice path, bool
     if (!known) {
         mrg_control_fail(
             control, 404,
-            "there is no such verb; the verbs are health, reset, scenario, state, log and sessions");
+            "there is no such verb; the verbs are health, reset, scenario, state, log, metrics and sessions");
         return;
     }
     struct mrg_buf allow;

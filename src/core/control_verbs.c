@@ -220,7 +220,7 @@ void mrg_verb_metrics(struct mrg_control *control)
     struct mrg_exchange *exchange = control->exchange;
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
-    mrg_stats_append_prometheus(&buf, mrg_gateway_stats(control->gateway));
+    mrg_stats_append_prometheus(&buf, mrg_gateway_stats(control->gateway), control->dependency);
     struct mrg_header *header = mrg_arena_zalloc(exchange->arena, sizeof(*header));
     header->name = MRG_SLICE("content-type");
     header->value = MRG_SLICE("text/plain; version=0.0.4; charset=utf-8");

@@ -99,7 +99,7 @@ static unsigned long long value_of(const struct mrg_dependency_stats *one, const
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats)
+void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats, const char *dependency)
 {
     const char *series = "";
     pthread_mutex_lock(&stats->lock);
@@ -112,6 +112,8 @@ void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats)
         series = counter->series;
         for (const struct mrg_dependency_stats *one = stats->first; one; one = one->next) {
             unsigned long long value = value_of(one, counter);
+            if (dependency && strcmp(one->name, dependency) != 0)
+                continue;
             mrg_buf_appendf(buf, "mirage_%s%s{dependency=\"%s\"%s} ", counter->series, total, one->name,
                             counter->label);
             if (counter->seconds)

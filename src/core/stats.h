@@ -46,8 +46,9 @@ void mrg_stats_free(struct mrg_stats *stats);
 struct mrg_dependency_stats *mrg_stats_dependency(struct mrg_stats *stats, const char *name);
 
 /* Prometheus text format 0.0.4, series named mirage_…_total{dependency="…"}: requests_total has a label
- * source; llm_calls_total, llm_tokens_total{kind="in|cached|out"}, llm_seconds_total … */
-void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats);
+ * source; llm_calls_total, llm_tokens_total{kind="in|cached|out"}, llm_seconds_total … Those of one dependency, or of all when
+ * it is NULL. */
+void mrg_stats_append_prometheus(struct mrg_buf *buf, struct mrg_stats *stats, const char *dependency);
 /* {"dependencies":[{"name":…,"requests":…,…}],"failed":N,"missed":N,"lost":N} */
 void mrg_stats_append_json(struct mrg_buf *buf, struct mrg_stats *stats);
 /* JUnit XML: one test case a dependency, failed when anything was missed, failed or lost. */

@@ -97,6 +97,13 @@ static void metrics_are_on_the_control_address_only(void **state)
     expect(control, "POST /metrics", LOCAL, NULL, 405, "/metrics is read with GET");
     expect(control, "GET /metrics/x", LOCAL, NULL, 404, "this is the control address");
     expect(shared, "GET /metrics", LOCAL, NULL, 404, "no dependency has this path");
+    /* The verb is at every address; at a dependency's own it tells of that one alone. */
+    expect(shared, "GET /__mock__/metrics", LOCAL, NULL, 200, "dependency=\"payment\"");
+    expect(control, "GET /__mock__/metrics?dependency=payment", LOCAL, NULL, 200, "dependency=\"payment\"");
+    _cleanup_free_ char *own = call_text(&rig, door, "GET /__mock__/metrics", LOCAL, NULL, 200);
+    assert_non_null(strstr(own, "mirage_requests_total{dependency=\"inventory\",source=\"llm\"} 1\n"));
+    assert_null(strstr(own, "payment"));
+    expect(door, "POST /__mock__/metrics", LOCAL, NULL, 405, "expected GET");
 }
 
 static void verbs_that_are_none(void **state)

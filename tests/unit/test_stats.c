@@ -112,11 +112,16 @@ static void metrics_in_prometheus_text(void **state)
     struct mrg_stats *stats = filled();
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
-    mrg_stats_append_prometheus(&buf, stats);
+    mrg_stats_append_prometheus(&buf, stats, NULL);
     for (size_t i = 0; i < MRG_ARRAY_LEN(lines); i++) {
         if (!strstr(buf.data, lines[i]))
             fail_msg("missing: %s", lines[i]);
     }
+    check_prometheus(buf.data);
+    mrg_buf_clear(&buf);
+    mrg_stats_append_prometheus(&buf, stats, "payment");
+    assert_non_null(strstr(buf.data, "mirage_requests_total{dependency=\"payment\",source=\"mirage\"} 1\n"));
+    assert_null(strstr(buf.data, "inventory"));
     check_prometheus(buf.data);
     mrg_buf_done(&buf);
     mrg_stats_free(stats);
@@ -211,7 +216,7 @@ static void many_threads_count(void **state)
     mrg_buf_init(&buf, SIZE_MAX);
     for (int i = 0; i < 20; i++) {
         mrg_buf_clear(&buf);
-        mrg_stats_append_prometheus(&buf, stats);
+        mrg_stats_append_prometheus(&buf, stats, NULL);
         mrg_stats_append_json(&buf, stats);
     }
     for (int i = 0; i < 4; i++)

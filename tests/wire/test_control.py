@@ -122,6 +122,8 @@ class Verbs(Case):
         self.assertEqual((5, 5, 1), tuple(metric(self.m, f"mirage_{n}_total") for n in
                                              ("exchanges", "llm_calls", "llm_repairs")))
         until(lambda: metric(self.m, "mirage_cassette_recorded_total") == 3, "three are recorded")
+        until(lambda: metric(self.m, "mirage_cassette_waiting") == 0, "nothing is on its way")
+        self.assertEqual(get(self.m.control + "/metrics")[2], get(self.m.control + "/__mock__/metrics")[2])
         self.assertEqual(200, get(self.m.url() + "/metrics")[0])   # the service's own path there
         self.assertEqual("/metrics", json.loads(self.p.calls[-1].last)["path"])
         status, refused, _ = post(self.m.control + "/metrics")

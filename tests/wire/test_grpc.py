@@ -580,6 +580,17 @@ class Control(Wire):
         self.assertFails(grpc.StatusCode.UNAVAILABLE, ".", own.call, "loans.v1.Loans/Show", {"id": "1"})
         self.assertFails(grpc.StatusCode.NOT_FOUND, "there is no session own", client.call, "mirage.v1.Control/GetSession", {"id": "own"})
 
+    def test_metrics(self):
+        m, _ = self.serve_loans({"/loans/1": {"status": 200, "body": {"id": 1}}})
+        client = self.client(m)
+        client.call("loans.v1.Loans/Show", {"id": "1"})
+        until(lambda: metric(m, "mirage_cassette_recorded_total") == 1 and metric(m, "mirage_cassette_waiting") == 0, "it is recorded")
+        text = client.call("mirage.v1.Control/GetMetrics", {"dependency": "inventory"}).text
+        self.assertIn('mirage_exchanges_total{dependency="inventory"} 1\n', text)
+        self.assertEqual(get(m.control + "/metrics")[2].decode(), text)
+        self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "address of inventory, not of payment", client.call,
+                         "mirage.v1.Control/GetMetrics", {"dependency": "payment"})
+
     def test_refusals(self):
         m, p = self.serve_loans(top="")
         client = self.client(m)
