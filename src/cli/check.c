@@ -67,6 +67,11 @@ static int load_schemas(const struct mrg_config *config, struct mrg_schema **sch
         else if (status == MRG_EXIT_OK)
             status = MRG_EXIT_UNREACHABLE;
     }
+    struct mrg_error err;
+    if (mrg_server_check_shared(config, (const struct mrg_schema *const *)schemas, &err)) {
+        mrg_cli_complain("%s", err.message);
+        status = MRG_EXIT_USAGE;
+    }
     return status;
 }
 

@@ -62,6 +62,17 @@ static void unref_all(struct mrg_dependency **dependencies, size_t count)
     free(dependencies);
 }
 
+static enum mrg_err check_shared(const struct mrg_config *config, struct mrg_dependency *const *dependencies,
+                                 struct mrg_error *err)
+{
+    const struct mrg_schema **schemas = mrg_zalloc((config->dependency_count + 1) * sizeof(*schemas));
+    for (size_t i = 0; i < config->dependency_count; i++)
+        schemas[i] = mrg_schema_of(dependencies[i]->shape);
+    enum mrg_err code = mrg_server_check_shared(config, schemas, err);
+    free(schemas);
+    return code;
+}
+
 static enum mrg_err make_dependencies(struct mrg_server *server, struct mrg_config *config,
                                       struct mrg_dependency ***ret_dependencies, struct mrg_error *err)
 {
@@ -73,8 +84,12 @@ static enum mrg_err make_dependencies(struct mrg_server *server, struct mrg_conf
             return code;
         }
     }
-    *ret_dependencies = dependencies;
-    return MRG_ERR_OK;
+    enum mrg_err code = check_shared(config, dependencies, err);
+    if (code)
+        unref_all(dependencies, config->dependency_count);
+    else
+        *ret_dependencies = dependencies;
+    return code;
 }
 
 static void configure_wires(struct mrg_server *server, const struct mrg_config *config)

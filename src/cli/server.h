@@ -60,6 +60,10 @@ const char *mrg_server_address(const struct mrg_server *server, const struct mrg
 enum mrg_err mrg_server_schema(const struct mrg_dependency_config *config, struct mrg_schema **ret_schema,
                                struct mrg_error *err);
 
+/* Whether dependencies that share an address for gRPC can be told apart; schemas[i] is that of dependency i, or NULL. */
+enum mrg_err mrg_server_check_shared(const struct mrg_config *config, const struct mrg_schema *const *schemas,
+                                     struct mrg_error *err);
+
 /* server_report.c */
 /* {"pid", "control", "dependencies": [{"name", "http"?, "grpc"?, "zmq"?: []}]}, written beside `path` and
  * renamed. */

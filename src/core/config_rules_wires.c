@@ -53,7 +53,9 @@ static void check_files(const struct wires *wires)
 static void check_needs(const struct wires *wires)
 {
     const struct mrg_dependency_config *dependency = wires->dependency;
-    if (mrg_dependency_has_protos(dependency) || mrg_node_get(wires->node, "protos"))
+    const struct mrg_node *protos = mrg_node_get(wires->node, "protos");
+    /* What is wrong with protos that say something has been told. */
+    if (mrg_dependency_has_protos(dependency) || (protos && protos->count > 0))
         return;
     if (dependency->listen_grpc)
         complain(wires, "listen.grpc",

@@ -150,6 +150,30 @@ inventory: the RPCs of its protos
                     self.assertIn("inventory", out or "inventory")
                     self.assertNotIn("Take", out)
 
+    def test_what_could_start_and_not_work(self):
+        """check and serve refuse it alike."""
+        env = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.write("proto/stock.proto", self.PROTO)
+        self.write("proto/bare.proto", 'syntax = "proto3";\nmessage Bare {}\n')
+        grpc = LEAST.replace("http: 127.0.0.1:0}", "http: 127.0.0.1:0, grpc: 127.0.0.1:0}")
+        protos = "    protos: {roots: [proto], files: [stock.proto]}\n"
+        other = LEAST.split("\n", 1)[1].replace("name: inventory", "name: payment").split("model:")[0]
+        head, model = LEAST.split("model:")
+        for text, words in ((grpc + "", "listen.grpc needs protos"),
+                            (grpc.replace("    evidence", "    protos: {}\n    evidence"), "listen.grpc needs protos"),
+                            (grpc.replace("    evidence", protos.replace("stock", "bare") + "    evidence"),
+                             "listen.grpc: the protos have no service"),
+                            (LEAST.replace("127.0.0.1:0}", '127.0.0.1:0, zmq: ["tcp://127.0.0.1:*"]}').replace(
+                                "    evidence", protos + "    zmq: {format: protobuf, rpc: stock.v1.Stock/No}\n    evidence"),
+                             "zmq.rpc: the protos have no RPC stock.v1.Stock/No"),
+                            ("listen: {grpc: 127.0.0.1:0}\n" + head.replace("    evidence", protos + "    evidence") +
+                             other.replace("    evidence", protos + "    evidence") + "model:" + model,
+                             "dependency payment: stock.v1.Stock is a service of inventory too")):
+            self.write("mirage.yaml", text)
+            for command in ("check", "serve"):
+                with self.subTest(words, command=command):
+                    self.assertIn(words, self.run_(command, code=2, env=env)[1])
+
     def test_check_asks_for_reflection(self):
         self.with_protos(protos="    protos: {reflect: 127.0.0.1:1}\n")
         _, err = self.run_("check", code=3)

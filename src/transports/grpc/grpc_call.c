@@ -235,8 +235,7 @@ static bool read_message(struct rpc_call *call, struct mrg_slice bytes)
     if (code) {
         snprintf(why, sizeof(why), "the message is no valid %.200s: %s", call->method->input->full_name.ptr,
                  err.message);
-        rpc_answer_failure(call, code == MRG_ERR_TOO_LARGE ? MRG_GRPC_RESOURCE_EXHAUSTED : MRG_GRPC_INTERNAL,
-                           why);
+        rpc_answer_failure(call, mrg_buf_failed(json) ? MRG_GRPC_RESOURCE_EXHAUSTED : MRG_GRPC_INTERNAL, why);
         return false;
     }
     const struct mrg_slice text = {mrg_arena_memdup(exchange->arena, json->data, json->len), json->len};
