@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gRPC client, inside: what the files that know the C core (grpc_channel.c, grpc_metadata.c, grpc_rpc.c) do for their neighbours: bytes out
- * and bytes in, by method path. No types, no JSON. Thread: one at a time for each channel.
+ * gRPC client, inside: what the files that know the C core (grpc_channel.c, grpc_metadata.c, grpc_rpc.c) do for their
+ * neighbours: bytes out and bytes in, by method path. No types, no JSON. Thread: one at a time for each channel.
  */
 #pragma once
 

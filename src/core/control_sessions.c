@@ -127,6 +127,10 @@ void mrg_verb_sessions_create(struct mrg_control *control)
         return;
     if (!wish.name)
         wish.name = fresh_name(control->exchange->arena);
+    if (wish.listen && mrg_gateway_session_listens(control->gateway, wish.name)) {
+        mrg_control_fail(control, 409, "session %s has addresses already; delete it first", wish.name);
+        return;
+    }
     struct mrg_buf buf;
     struct mrg_error err;
     mrg_buf_init(&buf, SIZE_MAX);
@@ -140,11 +144,7 @@ void mrg_verb_sessions_create(struct mrg_control *control)
     }
     mrg_buf_append_char(&buf, '}');
     if (code)
-        mrg_control_fail(control,
-                         code == MRG_ERR_TOO_LARGE  ? 429
-                         : code == MRG_ERR_CONFLICT ? 409
-                                                    : 500,
-                         "%s", err.message);
+        mrg_control_fail(control, code == MRG_ERR_TOO_LARGE ? 429 : 500, "%s", err.message);
     else
         mrg_control_reply(control, 201, &buf);
     mrg_buf_done(&buf);

@@ -60,8 +60,10 @@ struct mrg_dependency *mrg_gateway_dependency(struct mrg_gateway *gateway, const
  */
 typedef bool (*mrg_dependency_fits_fn)(void *ctx, struct mrg_dependency *dependency);
 struct mrg_dependency *mrg_gateway_find(struct mrg_gateway *gateway, mrg_dependency_fits_fn fits, void *ctx);
-/* Opens one address for each wire and dependency, in that session: appends [{"name","http":…}] to buf. CONFLICT: it has
- * addresses already; TOO_LARGE: there are too many in all. */
+/* Whether a session has addresses of its own. */
+bool mrg_gateway_session_listens(struct mrg_gateway *gateway, const char *session);
+/* Opens one address for each wire and dependency, in that session: appends [{"name","http":…}] to buf. TOO_LARGE: there are
+ * too many in all. */
 enum mrg_err mrg_gateway_open_session(struct mrg_gateway *gateway, const char *session, struct mrg_buf *buf,
                                       struct mrg_error *err);
 /* Closes the addresses of that session, if it has any. */

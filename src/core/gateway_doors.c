@@ -109,26 +109,29 @@ static void keep_doors(struct mrg_gateway *gateway, struct mrg_session_door *doo
     pthread_mutex_unlock(&gateway->doors_lock);
 }
 
-/* Looked at before any is opened: two at the same time may together pass the limit by one session's
- * addresses, or both open some for one session; no more. */
-static enum mrg_err check_room(struct mrg_gateway *gateway, const char *session, size_t wanted,
-                               struct mrg_error *err)
+/* Counted before any is opened: two at the same time may together pass the limit by one session's
+ * addresses, no more. */
+static enum mrg_err check_room(struct mrg_gateway *gateway, size_t wanted, struct mrg_error *err)
 {
-    bool has_some = false;
     pthread_mutex_lock(&gateway->doors_lock);
     size_t held = gateway->session_door_count;
-    for (struct mrg_session_door *one = gateway->session_doors; one && !has_some; one = one->next)
-        has_some = strcmp(one->door->session, session) == 0;
     pthread_mutex_unlock(&gateway->doors_lock);
-    if (has_some)
-        return mrg_error_set(err, MRG_ERR_CONFLICT, "session %s has addresses already; delete it first",
-                             session);
     if (held + wanted > MRG_MAX_SESSION_LISTENERS)
         return mrg_error_set(
             err, MRG_ERR_TOO_LARGE,
             "sessions hold %zu addresses of their own and at most %u are allowed; delete one", held,
             MRG_MAX_SESSION_LISTENERS);
     return MRG_ERR_OK;
+}
+
+bool mrg_gateway_session_listens(struct mrg_gateway *gateway, const char *session)
+{
+    bool found = false;
+    pthread_mutex_lock(&gateway->doors_lock);
+    for (struct mrg_session_door *one = gateway->session_doors; one && !found; one = one->next)
+        found = strcmp(one->door->session, session) == 0;
+    pthread_mutex_unlock(&gateway->doors_lock);
+    return found;
 }
 
 enum mrg_err mrg_gateway_open_session(struct mrg_gateway *gateway, const char *session, struct mrg_buf *buf,
@@ -141,7 +144,7 @@ enum mrg_err mrg_gateway_open_session(struct mrg_gateway *gateway, const char *s
         for (size_t k = 0; k < gateway->transport_count; k++)
             wanted += is_served(config, &config->dependencies[i], gateway->transports[k]);
     }
-    enum mrg_err code = check_room(gateway, session, wanted, err);
+    enum mrg_err code = check_room(gateway, wanted, err);
     mrg_buf_append_char(buf, '[');
     for (size_t i = 0; i < config->dependency_count && !code; i++) {
         const char *name = config->dependencies[i].name;

@@ -18,7 +18,7 @@ class Run(unittest.TestCase):
     def test_real_services_do_not_differ_from_themselves(self):
         result = run("--real-as-sim", "--all")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("http: 46 scenarios, 130 calls, 0 differences\n", result.stdout)
+        self.assertIn("http: 46 scenarios, 131 calls, 0 differences\n", result.stdout)
         self.assertIn("grpc: 38 scenarios, 109 calls, 0 differences, 1 left out\n", result.stdout)
         self.assertIn("inventory-05-missing-and-string-quantity: POST /items/item-001/reserve: "
                       "body.quantity is not an integer\n", result.stdout)

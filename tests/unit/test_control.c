@@ -537,7 +537,9 @@ static void a_session_may_listen(void **state)
     assert_int_equal(wire.open_count, 2);
     for (int i = 0; i < 31; i++)
         expect(control, "POST /__mock__/sessions", JSON, "{\"listen\":true}", 201, "dependencies");
-    expect(control, "POST /__mock__/sessions", JSON, "{\"name\":\"a\",\"listen\":true}", 429,
+    expect(control, "POST /__mock__/sessions", JSON, "{\"name\":\"a\",\"listen\":true}", 409,
+           "session a has addresses already; delete it first");
+    expect(control, "POST /__mock__/sessions", JSON, "{\"name\":\"c\",\"listen\":true}", 429,
            "sessions hold 64 addresses");
     assert_int_equal(wire.open_count, 64);
     assert_int_equal(fake_wire_count(&wire, "a"), 2);

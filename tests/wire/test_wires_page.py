@@ -38,7 +38,7 @@ ROWS = {
     "metadata or headers larger than `limits.headers`": ("RESOURCE_EXHAUSTED", 431),
     "more than 200 metadata entries or headers": ("RESOURCE_EXHAUSTED", 413),
     "a path longer than 8,192 bytes": (None, "413; 414 in format `multipart`"),
-    "messages, or arrays and objects, in each other more than 100 deep": ("RESOURCE_EXHAUSTED", 413),
+    "messages, or arrays and objects, in each other more than 100 deep": ("INTERNAL", 413),
     "more than 64 frames": (None, 413),
     "more than 16 frames before the empty one": (None, 400),
     "several frames behind the empty one": (None, 400),
