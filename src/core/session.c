@@ -90,6 +90,15 @@ struct mrg_text *mrg_session_name(const struct mrg_session *session)
     return session->name;
 }
 
+const struct mrg_text *mrg_session_to_tell(const struct mrg_exchange *exchange)
+{
+    if (!exchange->session)
+        return NULL;
+    const struct mrg_text *name = mrg_session_name(exchange->session);
+    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
+    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name;
+}
+
 struct mrg_sessions *mrg_sessions_new(void)
 {
     struct mrg_sessions *sessions = mrg_zalloc(sizeof(*sessions));

@@ -56,6 +56,9 @@ struct mrg_session *mrg_sessions_find(struct mrg_sessions *sessions, struct mrg_
 struct mrg_session *mrg_session_ref(struct mrg_session *session);
 void mrg_session_unref(struct mrg_session *session);
 struct mrg_text *mrg_session_name(const struct mrg_session *session); /* borrowed */
+/* What a reply's mirage-session says, borrowed; NULL: there is no session, or the caller named this very one in a header, and is
+ * told nothing new. */
+const struct mrg_text *mrg_session_to_tell(const struct mrg_exchange *exchange);
 
 /* Forgets a session (its exchanges in flight end unseen). False when there is none of that name. */
 bool mrg_sessions_drop(struct mrg_sessions *sessions, struct mrg_slice name);

@@ -70,16 +70,6 @@ enum mrg_err rpc_fits(const struct mrg_exchange *exchange, const struct mrg_repl
 
 /* ---- metadata ---- */
 
-/* The session, but for a caller that named this very one in its metadata: those are told nothing new. */
-static const struct mrg_text *session_to_tell(const struct mrg_exchange *exchange)
-{
-    if (!exchange->session)
-        return NULL;
-    const struct mrg_text *name = mrg_session_name(exchange->session);
-    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
-    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name;
-}
-
 static void add_error(struct rpc_metadata *list, const char *sentence)
 {
     struct mrg_slice text = mrg_slice_of(sentence);
@@ -95,7 +85,7 @@ static void add_initial(struct rpc_call *call)
     list->items =
         mrg_arena_alloc(exchange->arena, (reply->header_count + OWN_METADATA) * sizeof(*list->items));
     if (call->shows) {
-        const struct mrg_text *session = session_to_tell(exchange);
+        const struct mrg_text *session = mrg_session_to_tell(exchange);
         if (reply->source)
             rpc_metadata_add(list, "mirage-source", mrg_slice_of(reply->source));
         if (session)

@@ -174,16 +174,6 @@ static struct MHD_Response *make(size_t len, const char *bytes, enum MHD_Respons
     return response;
 }
 
-/* The session, but for a caller that named this very one in a header: those are told nothing new. */
-static const char *session_to_tell(const struct mrg_exchange *exchange)
-{
-    if (!exchange->session)
-        return NULL;
-    const struct mrg_text *name = mrg_session_name(exchange->session);
-    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
-    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name->data;
-}
-
 /* The library sends no body for HEAD and 304, but its length; for 204 neither. */
 static struct MHD_Response *render(struct http_request *request, const char *session,
                                    enum MHD_ResponseMemoryMode mode)
@@ -214,7 +204,7 @@ static bool answer_lasting(struct http_request *request, enum MHD_Result *ret_re
     struct http_cache *cache = &request->listener->cache;
     if (!exchange->reply.lasting || !exchange->reply_text ||
         exchange->reply.body.bytes.len > MRG_REPLY_CACHE_BYTES || is_closing(request) ||
-        (request->shows && session_to_tell(exchange)))
+        (request->shows && mrg_session_to_tell(exchange)))
         return false;
     limit_sending(request);
     if (http_cache_queue(cache, request->connection, exchange->reply_text, request->shows, ret_result))
@@ -246,8 +236,9 @@ enum MHD_Result http_answer(struct http_request *request)
     if (answer_lasting(request, &result))
         return result;
     /* The bytes stay in the arena until the library is done. */
+    const struct mrg_text *session = mrg_session_to_tell(request->exchange);
     return queue(request, reply->status,
-                 render(request, session_to_tell(request->exchange), MHD_RESPMEM_PERSISTENT), false);
+                 render(request, session ? session->data : NULL, MHD_RESPMEM_PERSISTENT), false);
 }
 
 static void append_failure(struct mrg_buf *body, const char *sentence)

@@ -18,16 +18,6 @@ static bool is_sent(const struct mrg_header *header)
            !mrg_slice_caseeq_str(header->name, "mirage-error");
 }
 
-/* The session, but for a caller that named this very one: those are told nothing new. */
-static const struct mrg_text *session_to_tell(const struct mrg_exchange *exchange)
-{
-    if (!exchange->session)
-        return NULL;
-    const struct mrg_text *name = mrg_session_name(exchange->session);
-    const struct mrg_slice *said = mrg_request_header(&exchange->request, "mirage-session");
-    return said && mrg_slice_eq(*said, mrg_text_slice(name)) ? NULL : name;
-}
-
 /* `reply` is the exchange's when it is given; a failure of the adapter's own has no session to tell. */
 static size_t make_shows(const struct zm_request *request, const struct mrg_reply *reply,
                          struct mrg_header shows[MAX_SHOWS])
@@ -38,7 +28,7 @@ static size_t make_shows(const struct zm_request *request, const struct mrg_repl
         return 0;
     if (reply->source)
         shows[count++] = (struct mrg_header){MRG_SLICE("mirage-source"), mrg_slice_of(reply->source)};
-    const struct mrg_text *session = reply == &exchange->reply ? session_to_tell(exchange) : NULL;
+    const struct mrg_text *session = reply == &exchange->reply ? mrg_session_to_tell(exchange) : NULL;
     if (session)
         shows[count++] = (struct mrg_header){MRG_SLICE("mirage-session"), mrg_text_slice(session)};
     return count;
