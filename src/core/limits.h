@@ -147,6 +147,20 @@
 #define MRG_MAX_CONFIG_ERRORS 50         /* errors listed at once; the rest are counted */
 #define MRG_MAX_DEPENDENCIES  500u       /* dependencies of one server */
 
+/* Comparing */
+#define MRG_MAX_FINDINGS 100u /* differences of one reply that are told; the rest only count */
+#define MRG_MAX_SET_ITEMS                                                                                    \
+    200u /* items of an array whose order does not count, each tried with each; longer ones are in order */
+
+/* Scenarios */
+#define MRG_MAX_SCENARIO_CALLS 1000u      /* calls of one scenario; a longer one is several */
+#define MRG_MAX_VERIFY_JOBS    64u        /* scenarios side by side, each with connections of its own */
+#define MRG_MAX_VERIFY_REPEAT  1000u      /* times that a scenario is run */
+#define MRG_MAX_RESULT         (1u << 30) /* bytes of a result that is scored again */
+#define MRG_MAX_COMMAND_LINE   4096u      /* bytes of the line in which --real-cmd tells its URLs */
+#define MRG_REAL_START_MS      30000u     /* a real side may take so long until that line */
+#define MRG_REAL_STOP_MS       5000       /* it may take so long to end at SIGTERM; then SIGKILL */
+
 /* Stopping */
 #define MRG_DRAIN_MS                                                                                         \
     10000u /* requests in flight at SIGTERM may take so long, unless `limits.drain` says else */

@@ -22,10 +22,13 @@ MAY_INCLUDE = {
     "evidence": {"util", "core"},
     "llm": {"util", "core"},
     "wire": {"util", "core"},
+    "compare": {"util", "core"},
     "clients": {"util", "core", "wire"},
+    "fidelity": {"util", "core", "llm", "wire", "compare", "clients"},
     "engines": {"util", "core", "evidence", "llm", "wire", "clients"},
     "transports": {"util", "core", "wire"},
-    "cli": {"util", "core", "evidence", "llm", "engines", "transports", "wire", "clients"},
+    "cli": {"util", "core", "evidence", "llm", "engines", "transports", "wire", "clients", "compare",
+            "fidelity"},
 }
 # Library header -> the only places that may include it. What protoc-c generates (.pb-c.h) is no library.
 LIBRARIES = {
