@@ -24,6 +24,9 @@ static void config_free(struct mrg_config *config)
     }
     free(config->dependencies);
     mrg_scope_done(MRG_SCOPE_MODEL, &config->model);
+    for (size_t i = 0; i < config->judge_count; i++)
+        mrg_scope_done(MRG_SCOPE_MODEL, &config->judges[i]);
+    free(config->judges);
     mrg_scope_done(MRG_SCOPE_ROOT, config);
     free(config->path);
     free(config);

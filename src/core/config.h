@@ -135,7 +135,9 @@ struct mrg_config {
     struct mrg_strings listen_zmq; /* shared endpoints */
     bool reply_headers;            /* mirage-source, mirage-session, mirage-error on replies */
     struct mrg_limits_config limits;
-    struct mrg_model_config model; /* the defaults */
+    struct mrg_model_config model;   /* the defaults */
+    struct mrg_model_config *judges; /* of verify; defaults merged in */
+    size_t judge_count;              /* 0 or 2 */
     struct mrg_dependency_config *dependencies;
     size_t dependency_count;
 };

@@ -64,6 +64,7 @@ static void check_child(const struct level *level, const struct mrg_node *child)
         break;
     case MRG_OPTION_MODEL:
     case MRG_OPTION_DEPENDENCIES:
+    case MRG_OPTION_JUDGES:
     case MRG_OPTION_ROUTES:
         break; /* in an order of their own, which is not the file's */
     case MRG_OPTION_SECTION:
@@ -246,6 +247,25 @@ static void check_dependencies(struct mrg_config_load *load)
     }
 }
 
+/* One judge would have nobody to agree with. */
+static void check_judges(struct mrg_config_load *load)
+{
+    struct mrg_config *config = load->config;
+    const struct mrg_node *list = mrg_node_get(load->root, "judges");
+    if (!list || mrg_node_is_null(list))
+        return;
+    if (list->kind != MRG_NODE_LIST || list->count != 2) {
+        mrg_problems_add(&load->problems, list->mark, "judges: expected a list of two models; got %s%s",
+                         mrg_node_kind_name(list), list->kind == MRG_NODE_LIST ? " of another length" : "");
+        return;
+    }
+    config->judges = mrg_zalloc(list->count * sizeof(*config->judges));
+    for (const struct mrg_node *item = list->first; item; item = item->next) {
+        _cleanup_free_ char *place = mrg_asprintf("judges[%zu]", config->judge_count);
+        check_dependency_model(load, item, &config->judges[config->judge_count++], place);
+    }
+}
+
 void mrg_config_check(struct mrg_config_load *load)
 {
     struct mrg_config *config = load->config;
@@ -257,5 +277,6 @@ void mrg_config_check(struct mrg_config_load *load)
     if (model)
         check_model_map(load, model, &config->model, "model");
     complete_model(&config->model);
+    check_judges(load);
     check_dependencies(load);
 }

@@ -215,13 +215,14 @@ static void append_example_level(struct mrg_buf *buf, enum mrg_option_scope scop
         append_comment(buf, indent, option);
         append_indent(buf, indent);
         bool routes = option->type == MRG_OPTION_ROUTES;
-        bool below = routes || (scope == MRG_SCOPE_DEPENDENCY && option->type == MRG_OPTION_MODEL);
+        bool judges = option->type == MRG_OPTION_JUDGES;
+        bool below = routes || judges || (scope == MRG_SCOPE_DEPENDENCY && option->type == MRG_OPTION_MODEL);
         bool live =
             option->type == MRG_OPTION_SECTION ? mrg_option_section_is_live(scope, option->path) : !below;
         mrg_buf_appendf(buf, "%s%s:%s%s\n", live ? "" : "#", mrg_option_key(option), below ? " " : "",
-                        routes  ? option->example
-                        : below ? "{max_tokens: 4096}"
-                                : "");
+                        routes || judges ? option->example
+                        : below          ? "{max_tokens: 4096}"
+                                         : "");
         if (option->type == MRG_OPTION_SECTION)
             append_example_level(buf, scope, option->path, indent + 2);
         else if (option->type == MRG_OPTION_DEPENDENCIES)

@@ -109,6 +109,7 @@ const char *mrg_option_type_name(const struct mrg_option *option)
         [MRG_OPTION_SECTION] = {"section", "section"},
         [MRG_OPTION_MODEL] = {"section", "section"},
         [MRG_OPTION_DEPENDENCIES] = {"list of sections", "list of sections"},
+        [MRG_OPTION_JUDGES] = {"list of sections", "list of sections"},
         [MRG_OPTION_ROUTES] = {"list of sections", "list of sections"},
         [MRG_OPTION_LATER] = {"later version", "later version"},
     };

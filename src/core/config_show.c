@@ -232,6 +232,10 @@ struct json_object *mrg_config_json(const struct mrg_config *config)
     json_object_object_add(root, "file", json_object_new_string(config->path));
     mrg_scope_add_json(MRG_SCOPE_ROOT, config, root);
     json_object_object_add(root, "model", model_json(&config->model));
+    struct json_object *judges = json_object_new_array();
+    for (size_t i = 0; i < config->judge_count; i++)
+        json_object_array_add(judges, model_json(&config->judges[i]));
+    json_object_object_add(root, "judges", judges);
     struct json_object *list = json_object_new_array();
     for (size_t i = 0; i < config->dependency_count; i++) {
         struct json_object *object = json_object_new_object();

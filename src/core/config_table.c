@@ -70,7 +70,14 @@ const struct mrg_option mrg_options[] = {
     {MODEL(concurrency), .path = "concurrency", .type = MRG_OPTION_INT, .min = 1, .max = 10000,
      .fallback = "16", .help = "Requests in flight at one time to this endpoint and model"},
     LATER(MRG_SCOPE_ROOT, "models", "this one has a single `model`, which a dependency may override"),
-    LATER(MRG_SCOPE_ROOT, "judges", "this one has a single `model`, which a dependency may override"),
+    {.scope = MRG_SCOPE_ROOT,
+     .offset = MRG_OPTION_NOWHERE,
+     .path = "judges",
+     .type = MRG_OPTION_JUDGES,
+     .example = "[{name: claude-opus-4-1}, {provider: openai, name: gpt-5}]",
+     .help =
+         "Two models that mirage verify --judge asks about replies that its checker cannot decide; what is "
+         "not given is as in `model`"},
 
     SECTION(MRG_SCOPE_ROOT, "limits", "Bounds of what callers may send and how long they may wait"),
     {ROOT(limits.body), .path = "limits.body", .type = MRG_OPTION_SIZE, .min = 1, .max = MRG_MAX_BODY_CEILING,

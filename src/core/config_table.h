@@ -47,6 +47,7 @@ enum mrg_option_type {
     MRG_OPTION_SECTION,      /* a mapping of further options; no value of its own */
     MRG_OPTION_MODEL,        /* a mapping with MRG_SCOPE_MODEL's options */
     MRG_OPTION_DEPENDENCIES, /* a list of mappings with MRG_SCOPE_DEPENDENCY's options */
+    MRG_OPTION_JUDGES,       /* a list of mappings with MRG_SCOPE_MODEL's options */
     MRG_OPTION_ROUTES,       /* a list of mappings with MRG_SCOPE_ROUTE's options */
     MRG_OPTION_LATER,        /* known, but served by a later version only; `help` says what there is now */
 };

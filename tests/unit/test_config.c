@@ -243,7 +243,7 @@ static void test_overrides_refused(void **state)
         "MIRAGE_MODEL_TIMEOUT=soon",
         "MIRAGE_DEPENDENCIES_A_CASETTE_MODE=off",
         "MIRAGE_DEPENDENCIES_B_PREFIX=/b",
-        "MIRAGE_JUDGES=127.0.0.1:1",
+        "MIRAGE_MODELS=127.0.0.1:1",
         "MIRAGE_NOTHING_AT_ALL_LIKE_IT=1",
         "MIRAGE_DEPENDENCIES_C_D_PREFIX=/c",
         NULL,
@@ -266,7 +266,7 @@ static void test_overrides_refused(void **state)
         "did you "
         "mean MIRAGE_DEPENDENCIES_A_CASSETTE_MODE?\n",
         "MIRAGE_DEPENDENCIES_B_PREFIX: no dependency has this name; expected MIRAGE_DEPENDENCIES_NAME_…",
-        "MIRAGE_JUDGES: `judges` belongs to a later version; this one has a single `model`, which a "
+        "MIRAGE_MODELS: `models` belongs to a later version; this one has a single `model`, which a "
         "dependency may override\n",
         "MIRAGE_NOTHING_AT_ALL_LIKE_IT: no option has this variable; expected MIRAGE_ and a path of "
         "mirage.yaml(5)",

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/config_yaml.h"
+#include "core/limits.h"
+#include "fidelity/judge_int.h"
+#include "util/json.h"
+
+static enum mrg_err read_file(const char *file, struct mrg_buf *buf, bool *ret_there, struct mrg_error *err)
+{
+    char piece[16384];
+    ssize_t got = 0;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    *ret_there = fd >= 0;
+    if (fd < 0)
+        return errno == ENOENT
+                   ? MRG_ERR_OK
+                   : mrg_error_set(err, MRG_ERR_NOT_FOUND, "--verdicts %s: %s", file, strerror(errno));
+    while (!mrg_buf_failed(buf) && (got = read(fd, piece, sizeof(piece))) > 0)
+        mrg_buf_append(buf, piece, (size_t)got);
+    close(fd);
+    if (got < 0 || mrg_buf_failed(buf))
+        return mrg_error_set(err, MRG_ERR_INVALID,
+                             "--verdicts %s: it cannot be read, or has more than %u bytes", file,
+                             MRG_MAX_CONFIG);
+    return MRG_ERR_OK;
+}
+
+static const char *text_of(const struct mrg_node *entry, const char *key)
+{
+    const struct mrg_node *node = mrg_node_get(entry, key);
+    return node && node->kind == MRG_NODE_SCALAR && !mrg_node_is_null(node) ? node->text : NULL;
+}
+
+/* An entry's verdict over the trials that it is of. Left open: nothing yet. */
+static void apply(struct mrg_score *score, const struct mrg_node *entry, struct mrg_arena *arena,
+                  struct mrg_problems *problems)
+{
+    char pair[MRG_PAIR_TEXT + 1];
+    const char *scenario = text_of(entry, "scenario"), *of = text_of(entry, "pair");
+    const char *verdict = text_of(entry, "verdict"), *why = text_of(entry, "why");
+    if (entry->kind != MRG_NODE_MAP || !scenario || !of) {
+        mrg_problems_add(problems, entry->mark, "expected a mapping with scenario, pair and verdict");
+        return;
+    }
+    bool same = verdict && strcmp(verdict, "same") == 0;
+    if (!verdict)
+        return;
+    if (!same && strcmp(verdict, "different") != 0) {
+        mrg_problems_add(problems, mrg_node_mark_at(entry, "verdict"), "verdict: expected same or different");
+        return;
+    }
+    for (size_t i = 0; i < score->result->trial_count; i++) {
+        struct mrg_trial_score *trial = &score->trials[i];
+        if (!trial->uncertain || strcmp(trial->trial->scenario, scenario) != 0)
+            continue;
+        mrg_pair_text(trial->trial, pair);
+        if (strcmp(pair, of) == 0)
+            mrg_trial_decide(trial, MRG_DECIDED_PERSON, same,
+                             mrg_arena_printf(arena, "verdicts.yaml: %s", why ? why : "different"));
+    }
+}
+
+static enum mrg_err tell(struct mrg_problems *problems, struct mrg_error *err)
+{
+    struct mrg_buf buf;
+    if (problems->total == 0)
+        return MRG_ERR_OK;
+    mrg_buf_init(&buf, SIZE_MAX);
+    mrg_problems_append(problems, &buf);
+    enum mrg_err code = mrg_error_set(err, MRG_ERR_INVALID, "%.*s", (int)strcspn(buf.data, "\n"), buf.data);
+    mrg_buf_done(&buf);
+    return code;
+}
+
+enum mrg_err mrg_verdicts_apply(struct mrg_score *score, const char *file, struct mrg_arena *arena,
+                                struct mrg_error *err)
+{
+    struct mrg_buf buf;
+    struct mrg_problems problems;
+    bool there;
+    mrg_buf_init(&buf, MRG_MAX_CONFIG);
+    enum mrg_err code = read_file(file, &buf, &there, err);
+    if (!code && there) {
+        mrg_problems_init(&problems, file);
+        struct mrg_node *list = mrg_yaml_parse(arena, mrg_buf_slice(&buf), &problems);
+        if (list && list->kind != MRG_NODE_LIST && !mrg_node_is_null(list))
+            mrg_problems_add(&problems, list->mark, "expected a list of verdicts; got %s",
+                             mrg_node_kind_name(list));
+        for (const struct mrg_node *entry = list && list->kind == MRG_NODE_LIST ? list->first : NULL; entry;
+             entry = entry->next)
+            apply(score, entry, arena, &problems);
+        code = tell(&problems, err);
+        mrg_problems_done(&problems);
+    }
+    mrg_buf_done(&buf);
+    if (!code)
+        mrg_score_total(score);
+    return code;
+}
+
+void mrg_verdicts_append_open(struct mrg_buf *buf, const struct mrg_score *score)
+{
+    char pair[MRG_PAIR_TEXT + 1];
+    for (size_t i = 0; i < score->result->trial_count; i++) {
+        const struct mrg_trial_score *trial = &score->trials[i];
+        if (!trial->uncertain)
+            continue;
+        mrg_pair_text(trial->trial, pair);
+        mrg_buf_append_str(buf, "- scenario: ");
+        mrg_json_append_string(buf, mrg_slice_of(trial->trial->scenario));
+        mrg_buf_appendf(buf, "\n  pair: \"%s\"\n  # ", pair);
+        for (const char *at = trial->why; *at; at++)
+            mrg_buf_append_char(buf, *at == '\n' ? ' ' : *at);
+        mrg_buf_append_str(buf, "\n  verdict:      # same, or different\n  why:\n");
+    }
+}
