@@ -8,8 +8,6 @@
 
 extern char **environ;
 
-#define MAX_OPERANDS 4u /* operands that any command takes */
-
 /* An option as it was given. */
 struct given {
     const struct mrg_cli_option *option; /* of the command's */
@@ -21,7 +19,7 @@ struct mrg_cli_values {
     struct given *given; /* in the order given */
     size_t given_count;
     size_t given_room;
-    const char *operands[MAX_OPERANDS];
+    const char *operands[MRG_CLI_OPERANDS];
     size_t operand_count;
 };
 
@@ -40,13 +38,16 @@ const struct mrg_cli_command mrg_cli_commands[] = {
     {"ls", "TARGET", 1,
      "List a gRPC server's services and methods by reflection, or the dependencies of a Mirage server.",
      mrg_ls_options, mrg_cli_ls, false},
+    {"verify", "[SCENARIOS...]", 0,
+     "Say how faithful a simulation is: the same calls to it and to the real service, and their replies "
+     "compared.",
+     mrg_verify_options, mrg_cli_verify, false, true},
     {"docs", "KIND", 1, "Print man1, man5, example, options, bash or zsh, made from the tables of options.",
      mrg_docs_options, mrg_cli_docs, true},
     {0},
 };
 
-static const char *const later[] = {"log",   "cassette", "record", "verify", "compile",
-                                    "drive", "draft",    "ioco",   "init"};
+static const char *const later[] = {"log", "cassette", "record", "compile", "drive", "draft", "ioco", "init"};
 
 void mrg_cli_complain(const char *format, ...)
 {
@@ -151,7 +152,8 @@ static bool take_words(struct mrg_cli_values *values, int argc, char **argv)
             if (!taken)
                 return false;
             at += taken;
-        } else if (values->operand_count == values->command->operand_count) {
+        } else if (values->operand_count ==
+                   (values->command->more_operands ? MRG_CLI_OPERANDS : values->command->operand_count)) {
             mrg_cli_complain("%s does not expect %s; see mirage %s --help", values->command->name, word,
                              values->command->name);
             return false;
@@ -199,8 +201,9 @@ static int unknown_command(const char *name)
 {
     for (size_t i = 0; i < MRG_ARRAY_LEN(later); i++) {
         if (strcmp(later[i], name) == 0) {
-            mrg_cli_complain("%s belongs to a later version; this one has serve, check, prompt, call and ls",
-                             name);
+            mrg_cli_complain(
+                "%s belongs to a later version; this one has serve, check, prompt, call, ls and verify",
+                name);
             return MRG_EXIT_USAGE;
         }
     }

@@ -21,6 +21,8 @@ enum mrg_exit {
     MRG_EXIT_UNREACHABLE = 3, /* a target or provider could not be reached */
 };
 
+#define MRG_CLI_OPERANDS 64u /* the most that a command takes */
+
 struct mrg_cli_option {
     const char *name;     /* long form, without -- */
     char letter;          /* short form; 0: none */
@@ -38,7 +40,8 @@ struct mrg_cli_command {
     const char *help;                     /* one sentence */
     const struct mrg_cli_option *options; /* ends with an empty one */
     int (*run)(const struct mrg_cli_values *values);
-    bool hidden; /* not in --help: for the build */
+    bool hidden;        /* not in --help: for the build */
+    bool more_operands; /* takes up to MRG_CLI_OPERANDS of them */
 };
 
 /* The value of an option, or NULL; "" for a switch that was given; the last one of several. Borrowed from argv. */
@@ -51,12 +54,13 @@ const char *mrg_cli_operand(const struct mrg_cli_values *values, size_t i);
 extern const struct mrg_cli_command mrg_cli_commands[];
 /* Their definitions. */
 extern const struct mrg_cli_option mrg_serve_options[], mrg_check_options[], mrg_prompt_options[],
-    mrg_call_options[], mrg_ls_options[], mrg_docs_options[];
+    mrg_call_options[], mrg_ls_options[], mrg_verify_options[], mrg_docs_options[];
 int mrg_cli_serve(const struct mrg_cli_values *values);
 int mrg_cli_check(const struct mrg_cli_values *values);
 int mrg_cli_prompt(const struct mrg_cli_values *values);
 int mrg_cli_call(const struct mrg_cli_values *values);
 int mrg_cli_ls(const struct mrg_cli_values *values);
+int mrg_cli_verify(const struct mrg_cli_values *values);
 int mrg_cli_docs(const struct mrg_cli_values *values);
 
 /* Parses argv and runs the command. The exit status. */

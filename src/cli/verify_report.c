@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/verify_int.h"
+#include "core/limits.h"
+#include "fidelity/report.h"
+
+static enum mrg_err read_all(int file, const char *name, struct mrg_buf *buf, struct mrg_error *err)
+{
+    static char piece[1 << 16];
+    ssize_t got;
+    while ((got = read(file, piece, sizeof(piece))) != 0 && !mrg_buf_failed(buf)) {
+        if (got > 0)
+            mrg_buf_append(buf, piece, (size_t)got);
+        else if (errno != EINTR)
+            return mrg_error_set(err, MRG_ERR_NOT_FOUND, "%s: %s", name, strerror(errno));
+    }
+    if (mrg_buf_failed(buf))
+        return mrg_error_set(err, MRG_ERR_INVALID, "%s has more than %zu bytes", name, buf->max);
+    return MRG_ERR_OK;
+}
+
+enum mrg_err mrg_verify_load(const char *file, struct mrg_arena *arena, struct mrg_result *ret_result,
+                             struct mrg_error *err)
+{
+    struct mrg_buf buf;
+    int from = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return mrg_error_set(err, MRG_ERR_NOT_FOUND, "--rescore %s: %s", file, strerror(errno));
+    mrg_buf_init(&buf, MRG_MAX_RESULT);
+    enum mrg_err code = read_all(from, file, &buf, err);
+    if (!code)
+        code = mrg_result_parse(arena, mrg_buf_slice(&buf), ret_result, err);
+    if (from != STDIN_FILENO)
+        close(from);
+    mrg_buf_done(&buf);
+    return code ? mrg_error_wrap(err, "--rescore %s", file) : MRG_ERR_OK;
+}
+
+static enum mrg_err write_all(const char *option, const char *file, const struct mrg_buf *buf,
+                              struct mrg_error *err)
+{
+    bool standard = strcmp(file, "-") == 0;
+    FILE *to = standard ? stdout : fopen(file, "we");
+    bool written = to && fwrite(buf->data, 1, buf->len, to) == buf->len;
+    if (to && !standard)
+        written = fclose(to) == 0 && written;
+    return written ? MRG_ERR_OK
+                   : mrg_error_set(err, MRG_ERR_INVALID, "--%s %s: %s", option, file, strerror(errno));
+}
+
+enum mrg_err mrg_verify_report(const struct mrg_cli_values *values, const struct mrg_score *score,
+                               struct mrg_error *err)
+{
+    static const struct {
+        const char *option;
+        void (*append)(struct mrg_buf *buf, const struct mrg_score *score);
+    } reports[] = {
+        {"json", mrg_report_json},
+        {"junit", mrg_report_junit},
+        {"markdown", mrg_report_markdown},
+        {"html", mrg_report_html},
+    };
+    bool shown = false;
+    struct mrg_buf buf;
+    enum mrg_err code = MRG_ERR_OK;
+    mrg_buf_init(&buf, SIZE_MAX);
+    for (size_t i = 0; i < MRG_ARRAY_LEN(reports) && !code; i++) {
+        const char *file = mrg_cli_value(values, reports[i].option);
+        if (!file)
+            continue;
+        mrg_buf_clear(&buf);
+        reports[i].append(&buf, score);
+        shown |= strcmp(file, "-") == 0;
+        code = write_all(reports[i].option, file, &buf, err);
+    }
+    /* A report on standard output stands there alone. */
+    if (!shown && !code) {
+        mrg_buf_clear(&buf);
+        mrg_report_text(&buf, score, isatty(STDOUT_FILENO) == 1);
+        fwrite(buf.data, 1, buf.len, stdout);
+    }
+    mrg_buf_done(&buf);
+    return code;
+}
