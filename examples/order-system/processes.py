@@ -61,17 +61,18 @@ class Processes:
             raise StartError(f"{name} did not start: {line}{log.read_text(errors='replace')}")
         return dict(part.split("=", 1) for part in match[1].split())
 
-    def mirage(self, binary: str, live: bool) -> dict:
-        """Starts Mirage; returns what its ready file says."""
+    def mirage(self, binary: str, live: bool, config: Path = HERE / "mirage.yaml") -> dict:
+        """Starts Mirage in its configuration's folder; returns what its ready file says."""
         ready = Path(self.folder.name) / "ready.json"
-        command = [str(Path(binary).resolve()), "serve", "-c", "mirage.yaml",
+        command = [str(Path(binary).resolve()), "serve", "-c", config.name,
                    "--ready-file", str(ready)]
         if not live:
             command += ["--mode", "replay"]
         log = self._log("mirage")
         try:
             with log.open("wb") as output:
-                process = subprocess.Popen(command, stdout=output, stderr=output, cwd=HERE)
+                process = subprocess.Popen(command, stdout=output, stderr=output,
+                                           cwd=config.parent)
         except OSError as error:
             raise StartError(f"mirage did not start: {error}") from error
         self.running.append(("mirage", process))

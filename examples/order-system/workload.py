@@ -3,6 +3,7 @@
 
     python3 workload.py                 writes traces/*.jsonl
     python3 workload.py --bodies FILE   writes requests and responses as well
+    python3 workload.py --examples      writes examples/*.jsonl: one exchange an endpoint, as structure
 
 Only journeys that go well. Everything is seeded: each run writes the same files.
 """
@@ -18,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tracing import Recorder, TracedClient, TracedService, flat_lines, otlp_lines
+from tracing import IDS, Recorder, TracedClient, TracedService, flat_lines, otlp_lines
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "services"))
@@ -188,14 +189,49 @@ def trace_files(recorder: Recorder) -> dict[str, str]:
             for name, found in lines.items()}
 
 
+def structure(value: Any) -> Any:
+    """A value's structure: its keys and types, and nothing of what it says."""
+    if isinstance(value, dict):
+        return {key: structure(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [structure(item) for item in value[:1]]
+    if isinstance(value, bool) or value is None:
+        return value and False
+    return type(value)() if isinstance(value, (int, float)) else "string"
+
+
+def example_files(recorder: Recorder) -> dict[str, str]:
+    """For each dependency the first exchange with each endpoint, values taken out."""
+    files: dict[str, dict[tuple, str]] = {}
+    for pair in recorder.pairs:
+        path = IDS.sub("{id}", pair["path"])
+        entry = {"method": pair["method"], "path": path}
+        for name, kept in (("query", "query"), ("request_body", "body")):
+            if pair[kept]:
+                entry[name] = structure(pair[kept])
+        entry |= {"status": pair["status"], "body": structure(pair["response"])}
+        lines = files.setdefault(f"{pair['service']}.jsonl", {})
+        lines.setdefault((pair["method"], path), json.dumps(entry))
+    files.pop("order.jsonl", None)  # nobody's dependency
+    return {name: "".join(f"{line}\n" for line in lines.values())
+            for name, lines in files.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bodies", type=Path, metavar="FILE",
                         help="write request and response pairs there")
+    parser.add_argument("--examples", action="store_true",
+                        help="write examples, one for each endpoint")
     args = parser.parse_args()
     recorder = record()
-    for name, text in trace_files(recorder).items():
-        (HERE / "traces" / name).write_text(text, encoding="utf-8")
+    folders = {"traces": trace_files(recorder)}
+    if args.examples:
+        folders["examples"] = example_files(recorder)
+    for folder, files in folders.items():
+        (HERE / folder).mkdir(exist_ok=True)
+        for name, text in files.items():
+            (HERE / folder / name).write_text(text, encoding="utf-8")
     if args.bodies:
         args.bodies.write_text("".join(f"{json.dumps(pair)}\n" for pair in recorder.pairs),
                                encoding="utf-8")

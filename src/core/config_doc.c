@@ -19,7 +19,7 @@ static const struct part parts[] = {
      "Defaults for all dependencies. The same keys below `model` of a dependency override them one by one; a "
      "dependency "
      "that names another provider or base_url names its own key_env too, because a key is not sent to "
-     "another place."},
+     "another place. `judges` at the top is a list of two models with these keys, which mirage verify asks."},
     {MRG_SCOPE_DEPENDENCY, "dependencies[].", "A dependency",
      "`dependencies` is a list; each item is one simulated service. It needs a name and an address: "
      "listen.http, listen.grpc or listen.zmq of its own; or, on a shared address, a prefix (http), protos "

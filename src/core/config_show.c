@@ -235,7 +235,10 @@ struct json_object *mrg_config_json(const struct mrg_config *config)
     struct json_object *judges = json_object_new_array();
     for (size_t i = 0; i < config->judge_count; i++)
         json_object_array_add(judges, model_json(&config->judges[i]));
-    json_object_object_add(root, "judges", judges);
+    if (config->judge_count > 0)
+        json_object_object_add(root, "judges", judges);
+    else
+        json_object_put(judges);
     struct json_object *list = json_object_new_array();
     for (size_t i = 0; i < config->dependency_count; i++) {
         struct json_object *object = json_object_new_object();

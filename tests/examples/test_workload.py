@@ -53,6 +53,25 @@ class Workload(unittest.TestCase):
             committed = (EXAMPLE / "traces" / name).read_text(encoding="utf-8")
             self.assertTrue(committed == text, f"{name} is stale: run workload.py")
 
+    def test_examples_are_what_the_workload_writes_and_say_nothing(self):
+        def values(value):
+            if isinstance(value, (dict, list)):
+                for item in value.values() if isinstance(value, dict) else value:
+                    yield from values(item)
+            else:
+                yield value
+
+        files = workload.example_files(self.recorder)
+        self.assertEqual(sorted(files), ["inventory.jsonl", "payment.jsonl", "shipping.jsonl"])
+        for name, text in files.items():
+            committed = (EXAMPLE / "examples" / name).read_text(encoding="utf-8")
+            self.assertTrue(committed == text, f"{name} is stale: run workload.py --examples")
+            for line in text.splitlines():
+                example = json.loads(line)
+                self.assertNotRegex(example["path"], r"[0-9]{2}")
+                for part in ("query", "request_body", "body"):
+                    self.assertLessEqual({repr(v) for v in values(example.get(part, {}))}, {"'string'", "0", "False", "None"})
+
     def test_everything_goes_well(self):
         self.assertEqual({pair["status"] for pair in self.recorder.pairs}, {200, 201, 202})
         self.assertEqual(len(self.recorder.spans), 4)

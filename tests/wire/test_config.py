@@ -55,7 +55,7 @@ class Commands(Folder):
         self.assertRegex(self.run_("--version")[0], r"^mirage \d+\.\d+\.\d+\n$")
 
     def test_usage_errors(self):
-        for args, words in [((), "which command"), (("nope",), "no command nope"), (("verify",), "later version"),
+        for args, words in [((), "which command"), (("nope",), "no command nope"), (("record",), "later version"),
                             (("serve", "--nope"), "no option --nope"), (("serve", "-c"), "needs a value"),
                             (("check", "extra"), "does not expect extra"), (("prompt",), "needs DEP"),
                             (("serve", "--strict=1"), "takes no value"),

@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the tables into docs/fidelity.md that the recorded runs of examples/order-system/results give.
+
+    tools/update-fidelity.py PROGRAM [--check]
+
+Each run (CONDITION-WIRE-REPEAT.json, or several CONDITION-WIRE-REPEAT-PART.json) is scored again by `PROGRAM verify --rescore`.
+With --check nothing is written, and the exit status is 1 when the page has drifted.
+"""
+
+import hashlib
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "fidelity.md"
+RESULTS = ROOT / "examples" / "order-system" / "results"
+VERDICTS = RESULTS / "verdicts.yaml"
+NAME = re.compile(r"(?P<condition>[a-z-]+)-(?P<wire>http|grpc|zmq)-(?P<repeat>\d+)(-(?P<part>\w+))?")
+ORDER = ("white-box", "white-box-context", "white-box-no-comments", "source", "black-box-examples", "black-box", "caller",
+         "traces", "paper")
+PAIRS = ("inventory", "payment", "shipping")
+CATEGORIES = ("basic_crud", "error_handling", "code_reasoning", "stateful_lifecycle", "auth_lifecycle", "async_lifecycle",
+              "pagination", "stress_tests")
+# Per million tokens: input, input from the cache, output. List prices of claude-sonnet-4-5, US dollars, November 2026.
+PRICES = (3.00, 0.30, 15.00)
+Z = 1.959964
+
+
+def is_dev(name):
+    """The half that prompts may be bettered with: an even first byte of the name's SHA-256."""
+    return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
+
+
+class Run:
+    """One condition over one wire, once: all of its parts."""
+
+    def __init__(self, name, condition, wire, repeat):
+        self.name, self.condition, self.wire, self.repeat = name, condition, wire, int(repeat)
+        self.entries, self.about, self.sums = [], {}, {}
+
+    def add(self, document):
+        score = document["score"]
+        self.entries += score["scenarios"]
+        self.about |= {trial["name"]: trial for trial in document["scenarios"]}
+        for key in ("calls", "left_out", "status_same", "shape_same"):
+            self.sums[key] = self.sums.get(key, 0) + score[key]
+        for key, count in score["decided"].items():
+            self.sums[key] = self.sums.get(key, 0) + count
+
+    def select(self, **wanted):
+        return [entry for entry in self.entries if "error" not in entry
+                and all(self.about[entry["name"]][key] == value for key, value in wanted.items())]
+
+    def passed(self):
+        return {entry["name"]: entry["passed"] for entry in self.select()}
+
+
+def load(program):
+    runs = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        match = NAME.fullmatch(path.stem)
+        if not match:
+            continue
+        name = f"{match['condition']}-{match['wire']}-{match['repeat']}"
+        run = runs.setdefault(name, Run(name, match["condition"], match["wire"], match["repeat"]))
+        done = subprocess.run([program, "verify", "--rescore", path, "--verdicts", VERDICTS, "--json", "-"],
+                              capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{path}: {done.stderr}")
+        run.add(json.loads(done.stdout))
+    wires = ("http", "grpc", "zmq")
+    return sorted(runs.values(), key=lambda run: (ORDER.index(run.condition), wires.index(run.wire), run.repeat))
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.1f}" if whole else "–"
+
+
+def wilson(passed, n):
+    if n == 0:
+        return 0.0, 1.0
+    p = passed / n
+    middle, half = p + Z * Z / (2 * n), Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
+    return max(0.0, (middle - half) / (1 + Z * Z / n)), min(1.0, (middle + half) / (1 + Z * Z / n))
+
+
+def difference(first, second):
+    """Of two runs' rates, paired by scenario, with its 95 % interval: Newcombe's method 10."""
+    names = first.keys() & second.keys()
+    n = len(names)
+    a = sum(first[name] and second[name] for name in names)
+    b = sum(first[name] and not second[name] for name in names)
+    c = sum(second[name] and not first[name] for name in names)
+    d = n - a - b - c
+    p, q = (a + b) / n, (a + c) / n
+    product = (a + b) * (c + d) * (a + c) * (b + d)
+    cross = a * d - b * c
+    if cross > 0:
+        cross = max(0, cross - n / 2)
+    phi = cross / math.sqrt(product) if product else 0
+    (low, high), (low2, high2) = wilson(a + b, n), wilson(a + c, n)
+    down, up, down2, up2 = p - low, high - p, q - low2, high2 - q
+    left = math.sqrt(max(0, down ** 2 - 2 * phi * down * up2 + up2 ** 2))
+    right = math.sqrt(max(0, up ** 2 - 2 * phi * up * down2 + down2 ** 2))
+    return n, b, c, p - q, p - q - left, p - q + right
+
+
+def rows(head, lines):
+    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
+                      *("| " + " | ".join(map(str, line)) + " |" for line in lines)]) + "\n"
+
+
+def shown(run):
+    return f"{run.condition}, {run.wire}, {run.repeat}"
+
+
+def mean_of_pairs(run):
+    rates = [sum(e["passed"] for e in chosen) / len(chosen) for chosen in (run.select(dependency=pair) for pair in PAIRS) if chosen]
+    return f"{100 * sum(rates) / len(rates):.1f}" if rates else "–"
+
+
+def half(run, dev):
+    chosen = [entry for entry in run.select() if is_dev(entry["name"]) == dev]
+    return f"{sum(entry['passed'] for entry in chosen)} of {len(chosen)}"
+
+
+def table_runs(runs, _):
+    lines = []
+    for run in runs:
+        chosen = run.select()
+        passed = sum(entry["passed"] for entry in chosen)
+        low, high = wilson(passed, len(chosen))
+        lines.append((shown(run), len(chosen), percent(sum(e["key_level"] for e in chosen), len(chosen)),
+                      f"{passed} ({percent(passed, len(chosen))})", f"{100 * low:.1f} to {100 * high:.1f}", mean_of_pairs(run),
+                      sum(e["passed_alone"] for e in chosen), half(run, True), half(run, False),
+                      percent(run.sums["status_same"], run.sums["calls"]), percent(run.sums["shape_same"], run.sums["calls"])))
+    return rows(("run", "N", "key-level %", "total pass (%)", "95 % interval", "mean of pairs %", "without judges", "dev", "test",
+                 "status %", "status and shape %"), lines)
+
+
+def table_decided(runs, _):
+    names = ("gate", "oracle", "judges", "person", "nobody")
+    return rows(("run", *names, "calls", "left out"),
+                [(shown(run), *(run.sums.get(name, 0) for name in names), run.sums["calls"], run.sums["left_out"]) for run in runs])
+
+
+def grouped(runs, key, values):
+    """Rates by group, the repeats of a condition over a wire together."""
+    columns = {}
+    for run in runs:
+        columns.setdefault((run.condition, run.wire), []).append(run)
+    lines = []
+    for value in values:
+        first = next((run for run in runs if run.select(**{key: value})), None)
+        cells = []
+        for several in columns.values():
+            chosen = [entry for run in several for entry in run.select(**{key: value})]
+            cells.append(percent(sum(entry["passed"] for entry in chosen), len(chosen)))
+        lines.append((value, len(first.select(**{key: value})) if first else 0, *cells))
+    heads = [f"{condition}, {wire}" + (f" × {len(several)}" if len(several) > 1 else "")
+             for (condition, wire), several in columns.items()]
+    return rows((key, "N", *heads), lines)
+
+
+def table_pairs(runs, _):
+    return grouped(runs, "dependency", PAIRS)
+
+
+def table_categories(runs, _):
+    return grouped(runs, "category", CATEGORIES)
+
+
+def table_differences(runs, _):
+    lines = []
+    for base_name in ("white-box-http-1", "paper-http-1"):
+        base = next((run for run in runs if run.name == base_name), None)
+        for run in runs if base else ():
+            if run is base or not run.passed().keys() & base.passed().keys():
+                continue
+            n, only, other, value, low, high = difference(run.passed(), base.passed())
+            lines.append((shown(run), shown(base), n, only, other, f"{100 * value:+.1f}", f"{100 * low:+.1f} to {100 * high:+.1f}"))
+    return rows(("run", "against", "pairs", "passed only here", "only there", "difference, points", "95 % interval"), lines)
+
+
+def table_repeats(runs, _):
+    lines, groups = [], {}
+    for run in runs:
+        groups.setdefault((run.condition, run.wire), []).append(run.passed())
+    for (condition, wire), several in groups.items():
+        if len(several) > 1:
+            names = set.intersection(*(set(one) for one in several))
+            same = sum(len({one[name] for one in several}) == 1 for name in names)
+            always = sum(all(one[name] for one in several) for name in names)
+            lines.append((f"{condition}, {wire}", len(several), len(names), same, always))
+    return rows(("condition", "repeats", "scenarios", "the same each time", "passed each time"), lines)
+
+
+def table_cost(runs, usage):
+    lines = []
+    for name in [run.name for run in runs if run.name in usage] + [n for n in usage if n not in {run.name for run in runs}]:
+        used = usage[name]
+        fresh = used["tokens_in"] - used["tokens_cached"]
+        money = (fresh * PRICES[0] + used["tokens_cached"] * PRICES[1] + used["tokens_out"] * PRICES[2]) / 1e6
+        lines.append((name, used["requests"], f"{used['tokens_in']:,}", percent(used["tokens_cached"], used["tokens_in"]),
+                      f"{used['tokens_out']:,}", f"{money:.2f}"))
+    return rows(("run", "model calls", "tokens in", "of these cached %", "tokens out", "US $ at list prices"), lines)
+
+
+def table_failures(runs, _):
+    lines = [(shown(run), entry["name"], entry.get("decided", "not run"), entry.get("why", "").replace("|", "\\|"))
+             for run in runs for entry in run.entries if not entry["passed"]]
+    return rows(("run", "scenario", "decided by", "first difference"), lines)
+
+
+def table_halves(runs, _):
+    names = sorted({entry["name"] for run in runs for entry in run.entries})
+    return rows(("half", "N", "scenarios"), [(half, len(chosen), ", ".join(chosen)) for half, chosen in (
+        ("dev", [name for name in names if is_dev(name)]), ("test", [name for name in names if not is_dev(name)]))])
+
+
+TABLES = {"runs": table_runs, "decided": table_decided, "pairs": table_pairs, "categories": table_categories,
+          "differences": table_differences, "repeats": table_repeats, "cost": table_cost, "failures": table_failures,
+          "halves": table_halves}
+
+
+def main(arguments):
+    check = "--check" in arguments
+    words = [word for word in arguments if word != "--check"]
+    if len(words) != 1:
+        raise SystemExit(__doc__)
+    runs = load(words[0])
+    usage_file = RESULTS / "usage" / "usage.json"
+    usage = json.loads(usage_file.read_text(encoding="utf-8")) if usage_file.exists() else {}
+    old = text = PAGE.read_text(encoding="utf-8")
+    for name, make in TABLES.items():
+        section = re.compile(rf"(<!-- table {name}: made by tools/update-fidelity.py -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+        if not section.search(text):
+            raise SystemExit(f"{PAGE}: there is no section <!-- table {name}: made by tools/update-fidelity.py -->")
+        body = make(runs, usage)
+        text = section.sub(lambda m: m[1] + body + m[3], text)
+    if check:
+        if text != old:
+            raise SystemExit(f"{PAGE}: the tables are not what the recorded runs give; run tools/update-fidelity.py {words[0]}")
+    elif text != old:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
