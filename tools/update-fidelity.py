@@ -26,6 +26,14 @@ ORDER = ("white-box", "white-box-context", "white-box-no-comments", "source", "b
 PAIRS = ("inventory", "payment", "shipping")
 CATEGORIES = ("basic_crud", "error_handling", "code_reasoning", "stateful_lifecycle", "auth_lifecycle", "async_lifecycle",
               "pagination", "stress_tests")
+# Key-level / total pass of arXiv 2604.04806v3, tables III to V: white-box and black-box; by category over its 110 scenarios.
+PAPER_PAIRS = {"inventory": ("100/95", "21/16"), "payment": ("85/69", "0/0"), "shipping": ("100/100", "33/0")}
+PAPER_CATEGORIES = {
+    "basic_crud": ("100/97", "43/24"), "error_handling": ("100/95", "32/11"), "code_reasoning": ("95/84", "39/21"),
+    "stateful_lifecycle": ("100/100", "22/22"), "auth_lifecycle": ("100/75", "0/0"), "async_lifecycle": ("100/100", "0/0"),
+    "pagination": ("100/67", "0/0"), "stress_tests": ("90/90", "20/10")}
+PAPER_CONDITIONS = {"white-box": "98/92", "source": "97/75", "black-box": "33/18", "caller": "35/16", "traces": "18/7",
+                    "black-box-examples": "77/40"}
 # Per million tokens: input, input from the cache, output. List prices of claude-sonnet-4-5, US dollars, November 2026.
 PRICES = (3.00, 0.30, 15.00)
 Z = 1.959964
@@ -149,8 +157,14 @@ def table_decided(runs, _):
                 [(shown(run), *(run.sums.get(name, 0) for name in names), run.sums["calls"], run.sums["left_out"]) for run in runs])
 
 
-def grouped(runs, key, values):
-    """Rates by group, the repeats of a condition over a wire together."""
+def rate(chosen):
+    """Key-level / total pass in per cent, as the paper prints them."""
+    n = len(chosen)
+    return f"{100 * sum(e['key_level'] for e in chosen) / n:.0f}/{100 * sum(e['passed'] for e in chosen) / n:.0f}" if n else "–"
+
+
+def grouped(runs, key, values, paper):
+    """Rates by group, the repeats of a condition over a wire together; the paper's two first."""
     columns = {}
     for run in runs:
         columns.setdefault((run.condition, run.wire), []).append(run)
@@ -160,19 +174,29 @@ def grouped(runs, key, values):
         cells = []
         for several in columns.values():
             chosen = [entry for run in several for entry in run.select(**{key: value})]
-            cells.append(percent(sum(entry["passed"] for entry in chosen), len(chosen)))
-        lines.append((value, len(first.select(**{key: value})) if first else 0, *cells))
+            cells.append(rate(chosen))
+        lines.append((value, len(first.select(**{key: value})) if first else 0, *paper[value], *cells))
     heads = [f"{condition}, {wire}" + (f" × {len(several)}" if len(several) > 1 else "")
              for (condition, wire), several in columns.items()]
-    return rows((key, "N", *heads), lines)
+    return rows((key, "N", "paper, white-box", "paper, black-box", *heads), lines)
 
 
 def table_pairs(runs, _):
-    return grouped(runs, "dependency", PAIRS)
+    return grouped(runs, "dependency", PAIRS, PAPER_PAIRS)
 
 
 def table_categories(runs, _):
-    return grouped(runs, "category", CATEGORIES)
+    return grouped(runs, "category", CATEGORIES, PAPER_CATEGORIES)
+
+
+def table_conditions(runs, _):
+    """The paper's table V: what each kind of evidence is worth, over HTTP."""
+    lines = []
+    for condition in ORDER:
+        chosen = [entry for run in runs if run.condition == condition and run.wire == "http" for entry in run.select()]
+        if chosen:
+            lines.append((condition, PAPER_CONDITIONS.get(condition, "–"), rate(chosen)))
+    return rows(("condition", "paper, 110 scenarios", "here"), lines)
 
 
 def table_differences(runs, _):
@@ -223,7 +247,7 @@ def table_halves(runs, _):
         ("dev", [name for name in names if is_dev(name)]), ("test", [name for name in names if not is_dev(name)]))])
 
 
-TABLES = {"runs": table_runs, "decided": table_decided, "pairs": table_pairs, "categories": table_categories,
+TABLES = {"runs": table_runs, "decided": table_decided, "pairs": table_pairs, "categories": table_categories, "conditions": table_conditions,
           "differences": table_differences, "repeats": table_repeats, "cost": table_cost, "failures": table_failures,
           "halves": table_halves}
 
