@@ -10,11 +10,11 @@ With --check nothing is written, and the exit status is 1 when the page has drif
 
 import hashlib
 import json
-import math
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "fidelity.md"
@@ -36,7 +36,6 @@ PAPER_CONDITIONS = {"white-box": "98/92", "source": "97/75", "black-box": "33/18
                     "black-box-examples": "77/40"}
 # Per million tokens: input, input from the cache, output. List prices of claude-sonnet-4-5, US dollars, November 2026.
 PRICES = (3.00, 0.30, 15.00)
-Z = 1.959964
 
 
 def is_dev(name):
@@ -45,20 +44,28 @@ def is_dev(name):
 
 
 class Run:
-    """One condition over one wire, once: all of its parts."""
+    """One condition over one wire, once: all of its parts, in one file that is scored."""
 
-    def __init__(self, name, condition, wire, repeat):
+    def __init__(self, name, condition, wire, repeat, folder):
         self.name, self.condition, self.wire, self.repeat = name, condition, wire, int(repeat)
-        self.entries, self.about, self.sums = [], {}, {}
+        self.file = folder / f"{name}.json"
+        self.trials = []
 
-    def add(self, document):
-        score = document["score"]
-        self.entries += score["scenarios"]
-        self.about |= {trial["name"]: trial for trial in document["scenarios"]}
-        for key in ("calls", "left_out", "status_same", "shape_same"):
-            self.sums[key] = self.sums.get(key, 0) + score[key]
-        for key, count in score["decided"].items():
-            self.sums[key] = self.sums.get(key, 0) + count
+    def score(self, program, against=None):
+        """What verify says of the run."""
+        self.file.write_text(json.dumps({"format": "mirage-verify/1", "label": self.name, "scenarios": self.trials}),
+                             encoding="utf-8")
+        other = ["--against", against.file] if against else []
+        done = subprocess.run([program, "verify", "--rescore", self.file, "--verdicts", VERDICTS, "--json", "-", *other],
+                              capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{self.name}: {done.stderr}")
+        return json.loads(done.stdout)["score"]
+
+    def load(self, program):
+        self.about = {trial["name"]: trial for trial in self.trials}
+        self.whole = self.score(program)
+        self.entries = self.whole["scenarios"]
 
     def select(self, **wanted):
         return [entry for entry in self.entries if "error" not in entry
@@ -68,54 +75,23 @@ class Run:
         return {entry["name"]: entry["passed"] for entry in self.select()}
 
 
-def load(program):
+def load(program, results, folder):
     runs = {}
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(results.glob("*.json")):
         match = NAME.fullmatch(path.stem)
         if not match:
-            continue
+            raise SystemExit(f"{path}: expected CONDITION-WIRE-REPEAT.json, or with -PART")
         name = f"{match['condition']}-{match['wire']}-{match['repeat']}"
-        run = runs.setdefault(name, Run(name, match["condition"], match["wire"], match["repeat"]))
-        done = subprocess.run([program, "verify", "--rescore", path, "--verdicts", VERDICTS, "--json", "-"],
-                              capture_output=True, text=True)
-        if done.returncode not in (0, 1):
-            raise SystemExit(f"{path}: {done.stderr}")
-        run.add(json.loads(done.stdout))
+        run = runs.setdefault(name, Run(name, match["condition"], match["wire"], match["repeat"], folder))
+        run.trials += json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+    for run in runs.values():
+        run.load(program)
     wires = ("http", "grpc", "zmq")
     return sorted(runs.values(), key=lambda run: (ORDER.index(run.condition), wires.index(run.wire), run.repeat))
 
 
 def percent(part, whole):
     return f"{100 * part / whole:.1f}" if whole else "–"
-
-
-def wilson(passed, n):
-    if n == 0:
-        return 0.0, 1.0
-    p = passed / n
-    middle, half = p + Z * Z / (2 * n), Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-    return max(0.0, (middle - half) / (1 + Z * Z / n)), min(1.0, (middle + half) / (1 + Z * Z / n))
-
-
-def difference(first, second):
-    """Of two runs' rates, paired by scenario, with its 95 % interval: Newcombe's method 10."""
-    names = first.keys() & second.keys()
-    n = len(names)
-    a = sum(first[name] and second[name] for name in names)
-    b = sum(first[name] and not second[name] for name in names)
-    c = sum(second[name] and not first[name] for name in names)
-    d = n - a - b - c
-    p, q = (a + b) / n, (a + c) / n
-    product = (a + b) * (c + d) * (a + c) * (b + d)
-    cross = a * d - b * c
-    if cross > 0:
-        cross = max(0, cross - n / 2)
-    phi = cross / math.sqrt(product) if product else 0
-    (low, high), (low2, high2) = wilson(a + b, n), wilson(a + c, n)
-    down, up, down2, up2 = p - low, high - p, q - low2, high2 - q
-    left = math.sqrt(max(0, down ** 2 - 2 * phi * down * up2 + up2 ** 2))
-    right = math.sqrt(max(0, up ** 2 - 2 * phi * up * down2 + down2 ** 2))
-    return n, b, c, p - q, p - q - left, p - q + right
 
 
 def rows(head, lines):
@@ -127,11 +103,6 @@ def shown(run):
     return f"{run.condition}, {run.wire}, {run.repeat}"
 
 
-def mean_of_pairs(run):
-    rates = [sum(e["passed"] for e in chosen) / len(chosen) for chosen in (run.select(dependency=pair) for pair in PAIRS) if chosen]
-    return f"{100 * sum(rates) / len(rates):.1f}" if rates else "–"
-
-
 def half(run, dev):
     chosen = [entry for entry in run.select() if is_dev(entry["name"]) == dev]
     return f"{sum(entry['passed'] for entry in chosen)} of {len(chosen)}"
@@ -140,13 +111,12 @@ def half(run, dev):
 def table_runs(runs, _):
     lines = []
     for run in runs:
-        chosen = run.select()
-        passed = sum(entry["passed"] for entry in chosen)
-        low, high = wilson(passed, len(chosen))
-        lines.append((shown(run), len(chosen), percent(sum(e["key_level"] for e in chosen), len(chosen)),
-                      f"{passed} ({percent(passed, len(chosen))})", f"{100 * low:.1f} to {100 * high:.1f}", mean_of_pairs(run),
-                      sum(e["passed_alone"] for e in chosen), half(run, True), half(run, False),
-                      percent(run.sums["status_same"], run.sums["calls"]), percent(run.sums["shape_same"], run.sums["calls"])))
+        whole = run.whole
+        count, (low, high) = whole["all"], whole["interval"]
+        lines.append((shown(run), count["scored"], percent(count["key_level"], count["scored"]),
+                      f"{count['passed']} ({percent(count['passed'], count['scored'])})", f"{100 * low:.1f} to {100 * high:.1f}",
+                      f"{100 * whole['mean']:.1f}", count["passed_alone"], half(run, True), half(run, False),
+                      percent(whole["status_same"], whole["calls"]), percent(whole["shape_same"], whole["calls"])))
     return rows(("run", "N", "key-level %", "total pass (%)", "95 % interval", "mean of pairs %", "without judges", "dev", "test",
                  "status %", "status and shape %"), lines)
 
@@ -154,7 +124,8 @@ def table_runs(runs, _):
 def table_decided(runs, _):
     names = ("gate", "oracle", "judges", "person", "nobody")
     return rows(("run", *names, "calls", "left out"),
-                [(shown(run), *(run.sums.get(name, 0) for name in names), run.sums["calls"], run.sums["left_out"]) for run in runs])
+                [(shown(run), *(run.whole["decided"][name] for name in names), run.whole["calls"], run.whole["left_out"])
+                 for run in runs])
 
 
 def rate(chosen):
@@ -206,8 +177,10 @@ def table_differences(runs, _):
         for run in runs if base else ():
             if run is base or not run.passed().keys() & base.passed().keys():
                 continue
-            n, only, other, value, low, high = difference(run.passed(), base.passed())
-            lines.append((shown(run), shown(base), n, only, other, f"{100 * value:+.1f}", f"{100 * low:+.1f} to {100 * high:+.1f}"))
+            found = run.score(PROGRAM, base)["against"]
+            low, high = found["interval"]
+            lines.append((shown(run), shown(base), found["pairs"], found["only_here"], found["only_there"],
+                          f"{100 * found['difference']:+.1f}", f"{100 * low:+.1f} to {100 * high:+.1f}"))
     return rows(("run", "against", "pairs", "passed only here", "only there", "difference, points", "95 % interval"), lines)
 
 
@@ -247,29 +220,45 @@ def table_halves(runs, _):
         ("dev", [name for name in names if is_dev(name)]), ("test", [name for name in names if not is_dev(name)]))])
 
 
-TABLES = {"runs": table_runs, "decided": table_decided, "pairs": table_pairs, "categories": table_categories, "conditions": table_conditions,
-          "differences": table_differences, "repeats": table_repeats, "cost": table_cost, "failures": table_failures,
-          "halves": table_halves}
+TABLES = {"runs": table_runs, "decided": table_decided, "pairs": table_pairs, "categories": table_categories,
+          "conditions": table_conditions, "differences": table_differences, "repeats": table_repeats, "cost": table_cost,
+          "failures": table_failures, "halves": table_halves}
+
+
+def table_end_to_end(runs):
+    """The caller's own tests: the order service in front of the real dependencies and of the simulated ones."""
+    lines = []
+    for run in runs:
+        for entry in run.entries:
+            trial = run.about[entry["name"]]
+            lines.append((shown(run), entry["name"], len(trial["calls"]), "the same" if entry["passed"] else entry["why"]))
+    return rows(("run", "test", "calls", "in front of the simulation"), lines)
+
+
+def with_table(text, name, body):
+    section = re.compile(rf"(<!-- table {name}: made by tools/update-fidelity.py -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    if not section.search(text):
+        raise SystemExit(f"{PAGE}: there is no section <!-- table {name}: made by tools/update-fidelity.py -->")
+    return section.sub(lambda m: m[1] + body + m[3], text)
 
 
 def main(arguments):
+    global PROGRAM
     check = "--check" in arguments
     words = [word for word in arguments if word != "--check"]
     if len(words) != 1:
         raise SystemExit(__doc__)
-    runs = load(words[0])
-    usage_file = RESULTS / "usage" / "usage.json"
-    usage = json.loads(usage_file.read_text(encoding="utf-8")) if usage_file.exists() else {}
+    PROGRAM = words[0]
+    usage = json.loads((RESULTS / "usage" / "usage.json").read_text(encoding="utf-8"))
     old = text = PAGE.read_text(encoding="utf-8")
-    for name, make in TABLES.items():
-        section = re.compile(rf"(<!-- table {name}: made by tools/update-fidelity.py -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-        if not section.search(text):
-            raise SystemExit(f"{PAGE}: there is no section <!-- table {name}: made by tools/update-fidelity.py -->")
-        body = make(runs, usage)
-        text = section.sub(lambda m: m[1] + body + m[3], text)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = load(PROGRAM, RESULTS, pathlib.Path(folder))
+        for name, make in TABLES.items():
+            text = with_table(text, name, make(runs, usage))
+        text = with_table(text, "end to end", table_end_to_end(load(PROGRAM, RESULTS / "order", pathlib.Path(folder))))
     if check:
         if text != old:
-            raise SystemExit(f"{PAGE}: the tables are not what the recorded runs give; run tools/update-fidelity.py {words[0]}")
+            raise SystemExit(f"{PAGE}: the tables are not what the recorded runs give; run tools/update-fidelity.py {PROGRAM}")
     elif text != old:
         PAGE.write_text(text, encoding="utf-8")
 

@@ -137,12 +137,13 @@ enum mrg_err mrg_verify_read_options(const struct mrg_cli_values *values, struct
         code = read_command(values, arena, &options, err);
     if (!code && options.simulated.count == 0)
         code = mrg_error_set(err, MRG_ERR_INVALID, "expected --sim URL");
-    if (!code && options.jobs > 1 && !options.real_command)
-        code =
-            mrg_error_set(err, MRG_ERR_INVALID,
-                          "--jobs %u: expected --real-cmd: one real service at a URL has one state for all "
-                          "jobs",
-                          options.jobs);
+    if (!code && options.jobs > 1 && !options.real_command) {
+        mrg_cli_complain(
+            "--jobs %u: one at a time, since a real service at a URL has one state; --real-cmd starts "
+            "one for each job",
+            options.jobs);
+        options.jobs = 1;
+    }
     if (!code)
         code = mrg_call_schema(values, ret_schema, err);
     options.timeout_ms = client.timeout_ms;

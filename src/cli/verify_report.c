@@ -24,13 +24,13 @@ static enum mrg_err read_all(int file, const char *name, struct mrg_buf *buf, st
     return MRG_ERR_OK;
 }
 
-enum mrg_err mrg_verify_load(const char *file, struct mrg_arena *arena, struct mrg_result *ret_result,
-                             struct mrg_error *err)
+enum mrg_err mrg_verify_load(const char *option, const char *file, struct mrg_arena *arena,
+                             struct mrg_result *ret_result, struct mrg_error *err)
 {
     struct mrg_buf buf;
     int from = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
     if (from < 0)
-        return mrg_error_set(err, MRG_ERR_NOT_FOUND, "--rescore %s: %s", file, strerror(errno));
+        return mrg_error_set(err, MRG_ERR_NOT_FOUND, "--%s %s: %s", option, file, strerror(errno));
     mrg_buf_init(&buf, MRG_MAX_RESULT);
     enum mrg_err code = read_all(from, file, &buf, err);
     if (!code)
@@ -38,7 +38,7 @@ enum mrg_err mrg_verify_load(const char *file, struct mrg_arena *arena, struct m
     if (from != STDIN_FILENO)
         close(from);
     mrg_buf_done(&buf);
-    return code ? mrg_error_wrap(err, "--rescore %s", file) : MRG_ERR_OK;
+    return code ? mrg_error_wrap(err, "--%s %s", option, file) : MRG_ERR_OK;
 }
 
 static enum mrg_err write_all(const char *option, const char *file, const struct mrg_buf *buf,

@@ -41,6 +41,14 @@ static void append_trial(struct mrg_buf *buf, const struct mrg_trial_score *tria
     mrg_buf_append_char(buf, '}');
 }
 
+static void append_against(struct mrg_buf *buf, const struct mrg_difference *other)
+{
+    mrg_buf_appendf(buf, ",\"against\":{\"pairs\":%zu,\"only_here\":%zu,\"only_there\":%zu", other->pairs,
+                    other->first, other->second);
+    mrg_buf_appendf(buf, ",\"difference\":%.4f,\"interval\":[%.4f,%.4f]}", other->difference,
+                    other->interval.low, other->interval.high);
+}
+
 static void append_score(struct mrg_buf *buf, const struct mrg_score *score)
 {
     struct mrg_interval interval = mrg_wilson(score->all.passed, score->all.scored);
@@ -56,6 +64,8 @@ static void append_score(struct mrg_buf *buf, const struct mrg_score *score)
                         score->decided[i]);
     mrg_buf_appendf(buf, "},\"calls\":%zu,\"left_out\":%zu,\"status_same\":%zu,\"shape_same\":%zu",
                     score->calls, score->left_out, score->status_same, score->shape_same);
+    if (score->against)
+        append_against(buf, score->against);
     mrg_buf_appendf(buf, ",\"repeated\":%zu,\"steady\":%zu,\"scenarios\":[", score->scenarios, score->steady);
     for (size_t i = 0; i < score->result->trial_count; i++) {
         mrg_buf_append_str(buf, i > 0 ? ",\n  " : "\n  ");

@@ -61,6 +61,20 @@ static void append_decided(struct mrg_buf *buf, const struct mrg_score *score)
     mrg_buf_append_char(buf, '\n');
 }
 
+static void append_against(struct mrg_buf *buf, const struct mrg_score *score)
+{
+    const struct mrg_difference *other = score->against;
+    if (!other)
+        return;
+    mrg_buf_appendf(
+        buf,
+        "against %s: %zu scenarios in both, %zu passed only here, %zu only there; difference %+.1f points",
+        score->against_label[0] ? score->against_label : "the other run", other->pairs, other->first,
+        other->second, 100 * other->difference);
+    mrg_buf_appendf(buf, " (95 %% interval %+.1f to %+.1f)\n", 100 * other->interval.low,
+                    100 * other->interval.high);
+}
+
 static void append_totals(struct mrg_buf *buf, const struct mrg_score *score)
 {
     struct mrg_interval interval = mrg_wilson(score->all.passed, score->all.scored);
@@ -80,6 +94,7 @@ static void append_totals(struct mrg_buf *buf, const struct mrg_score *score)
                         score->scenarios);
     if (score->errors > 0)
         mrg_buf_appendf(buf, "%zu could not be run\n", score->errors);
+    append_against(buf, score);
 }
 
 void mrg_report_text(struct mrg_buf *buf, const struct mrg_score *score, bool color)

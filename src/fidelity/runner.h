@@ -41,6 +41,9 @@ struct mrg_run_options {
     void *ctx;
 };
 
+/* Kills all processes that real_command has started. Async-signal-safe: for the handler of a signal that ends the program. */
+void mrg_run_kill(void);
+
 /*
  * Runs all and keeps what came back. A trial whose reset failed, or whose real side did not start, carries `error`.
  * UNAVAILABLE: a target that never answered, with its name; INVALID: a URL, or a scenario's target that has none.

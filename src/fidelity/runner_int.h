@@ -13,10 +13,13 @@
 struct mrg_job_side {
     struct mrg_run_side targets;
     struct mrg_client **clients; /* one for each target; opened when first needed */
-    const char **paths;          /* the URLs' own paths */
-    const char *session;         /* "mirage-session" of all calls; NULL: none */
-    const char *title;           /* "real", "simulated": for messages */
-    atomic_bool *reached;        /* whether any target of this side has ever answered */
+    struct mrg_client *
+        *controls; /* for resets and announcements over gRPC where the types are given: these say nothing of
+                                     mirage.v1.Control, so it is asked for by reflection */
+    const char **paths;   /* the URLs' own paths */
+    const char *session;  /* "mirage-session" of all calls; NULL: none */
+    const char *title;    /* "real", "simulated": for messages */
+    atomic_bool *reached; /* whether any target of this side has ever answered */
 };
 
 /* A value that a side has saved. */

@@ -15,6 +15,27 @@
 
 extern char **environ;
 
+/* The groups that run, for a signal's handler; 0 is free. A job has at most one. */
+static _Atomic pid_t running[MRG_MAX_VERIFY_JOBS];
+
+static void note(pid_t from, pid_t to)
+{
+    for (size_t i = 0; i < MRG_ARRAY_LEN(running); i++) {
+        pid_t expected = from;
+        if (atomic_compare_exchange_strong(&running[i], &expected, to))
+            return;
+    }
+}
+
+void mrg_run_kill(void)
+{
+    for (size_t i = 0; i < MRG_ARRAY_LEN(running); i++) {
+        pid_t pid = atomic_load(&running[i]);
+        if (pid > 0)
+            kill(-pid, SIGKILL);
+    }
+}
+
 static enum mrg_err spawn(const char *command, int output, pid_t *ret_pid, struct mrg_error *err)
 {
     posix_spawn_file_actions_t actions;
@@ -113,6 +134,7 @@ enum mrg_err mrg_real_start(struct mrg_arena *arena, const struct mrg_run_option
         close(ends[0]);
         return code;
     }
+    note(0, process.pid);
     mrg_buf_init(&line, MRG_MAX_COMMAND_LINE);
     code = read_line(process.output, MRG_REAL_START_MS, &line, err);
     if (!code) {
@@ -149,6 +171,7 @@ void mrg_real_stop(struct mrg_real_process *process)
     ended_within(process->pid, MRG_REAL_STOP_MS);
     /* The leader, and what it left behind in its group. */
     kill(-process->pid, SIGKILL);
+    note(process->pid, 0);
     waitpid(process->pid, NULL, 0);
     close(process->output);
 }

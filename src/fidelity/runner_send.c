@@ -8,16 +8,20 @@ void mrg_job_side_init(struct mrg_job_side *side, struct mrg_run_side targets)
 {
     side->targets = targets;
     side->clients = mrg_zalloc((targets.count + 1) * sizeof(*side->clients));
+    side->controls = mrg_zalloc((targets.count + 1) * sizeof(*side->controls));
     side->paths = mrg_zalloc((targets.count + 1) * sizeof(*side->paths));
 }
 
 void mrg_job_side_done(struct mrg_job_side *side)
 {
-    for (size_t i = 0; i < side->targets.count; i++)
+    for (size_t i = 0; i < side->targets.count; i++) {
         mrg_client_close(side->clients[i]);
+        mrg_client_close(side->controls[i]);
+    }
     free(side->clients);
+    free(side->controls);
     free(side->paths);
-    side->clients = NULL;
+    side->clients = side->controls = NULL;
     side->paths = NULL;
 }
 
@@ -53,18 +57,16 @@ enum mrg_err mrg_job_side_check(const struct mrg_run_side *targets, const struct
 }
 
 static enum mrg_err open_client(struct mrg_job *job, struct mrg_job_side *side, size_t target,
-                                struct mrg_error *err)
+                                struct mrg_client **client, struct mrg_error *err)
 {
+    const char *url = side->targets.targets[target].url;
     struct mrg_client_options options = {
-        .schema = job->options->schema,
+        .schema = client == &side->clients[target] ? job->options->schema : NULL,
         .timeout_ms = job->options->timeout_ms,
         .ca_file = job->options->ca_file,
         .dependency = side->targets.targets[target].name,
     };
-    if (side->clients[target])
-        return MRG_ERR_OK;
-    return mrg_client_open(side->targets.targets[target].url, &options, &side->clients[target],
-                           &side->paths[target], err);
+    return *client ? MRG_ERR_OK : mrg_client_open(url, &options, client, &side->paths[target], err);
 }
 
 /* The URL's path before the call's, "/" being none. */
@@ -79,12 +81,12 @@ static struct mrg_slice join(struct mrg_arena *arena, const char *base, struct m
     return mrg_slice_of(whole);
 }
 
-enum mrg_err mrg_job_send(struct mrg_job *job, struct mrg_job_side *side, size_t target,
-                          const struct mrg_request *request, struct mrg_client_reply *ret_reply,
-                          struct mrg_error *err)
+static enum mrg_err send(struct mrg_job *job, struct mrg_job_side *side, size_t target,
+                         struct mrg_client **client, const struct mrg_request *request,
+                         struct mrg_client_reply *ret_reply, struct mrg_error *err)
 {
     struct mrg_request sent = *request;
-    enum mrg_err code = open_client(job, side, target, err);
+    enum mrg_err code = open_client(job, side, target, client, err);
     if (code)
         return code;
     sent.path = join(job->arena, side->paths[target], request->path);
@@ -95,10 +97,17 @@ enum mrg_err mrg_job_send(struct mrg_job *job, struct mrg_job_side *side, size_t
         sent.headers[sent.header_count++] =
             (struct mrg_header){MRG_SLICE("mirage-session"), mrg_slice_of(side->session)};
     }
-    code = mrg_client_call(side->clients[target], &sent, job->arena, ret_reply, err);
+    code = mrg_client_call(*client, &sent, job->arena, ret_reply, err);
     if (!code)
         atomic_store(side->reached, true);
     return code;
+}
+
+enum mrg_err mrg_job_send(struct mrg_job *job, struct mrg_job_side *side, size_t target,
+                          const struct mrg_request *request, struct mrg_client_reply *ret_reply,
+                          struct mrg_error *err)
+{
+    return send(job, side, target, &side->clients[target], request, ret_reply, err);
 }
 
 enum mrg_err mrg_job_post(struct mrg_job *job, struct mrg_job_side *side, size_t target, const char *path,
@@ -109,7 +118,9 @@ enum mrg_err mrg_job_post(struct mrg_job *job, struct mrg_job_side *side, size_t
     const struct mrg_run_target *to = &side->targets.targets[target];
     if (json.len > 0)
         request.body = (struct mrg_body){.kind = MRG_BODY_JSON, .bytes = json};
-    enum mrg_err code = mrg_job_send(job, side, target, &request, &reply, err);
+    bool control = job->options->schema && strncmp(to->url, "grpc", 4) == 0;
+    enum mrg_err code = send(job, side, target, control ? &side->controls[target] : &side->clients[target],
+                             &request, &reply, err);
     if (!code && reply.reply.has_grpc_status && reply.reply.grpc_status != 0)
         code =
             mrg_error_set(err, MRG_ERR_INVALID, "it answered with gRPC status %d", reply.reply.grpc_status);

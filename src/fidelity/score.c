@@ -148,6 +148,8 @@ static void clear(struct mrg_score *score)
     *score = (struct mrg_score){.result = score->result,
                                 .arena = score->arena,
                                 .trials = score->trials,
+                                .against = score->against,
+                                .against_label = score->against_label,
                                 .dependencies.items = score->dependencies.items,
                                 .categories.items = score->categories.items};
 }

@@ -38,6 +38,20 @@ struct mrg_trial_score {
     const char *why;              /* first difference, judge's reason or the error; "" when passed */
 };
 
+/* A rate's 95 % interval by Wilson's score (no continuity correction); 0 to 1. Of none: 0 and 1. */
+struct mrg_interval {
+    double low, high;
+};
+struct mrg_interval mrg_wilson(size_t passed, size_t count);
+
+/* Two runs of the same scenarios, paired by name and repeat. */
+struct mrg_difference {
+    size_t pairs;               /* trials that both have and that both could run */
+    size_t both, first, second; /* passed in both, only in the first, only in the second */
+    double difference;          /* of the rates, first minus second */
+    struct mrg_interval
+        interval; /* 95 %, Newcombe's method 10 for paired proportions (Statist. Med. 17, 1998) */
+};
 /* Trials that have something in common. */
 struct mrg_group {
     const char *name;
@@ -57,11 +71,13 @@ struct mrg_score {
     struct mrg_trial_score *trials; /* result->trial_count */
     struct mrg_group all;
     struct mrg_groups dependencies, categories;
-    double mean;                       /* of the dependencies' pass rates, as the paper counts; 0 to 1 */
-    size_t errors;                     /* trials that could not be run */
-    size_t decided[MRG_DECIDED_COUNT]; /* scored trials by who decided */
-    size_t calls, left_out;            /* calls compared, and those that the wire cannot express */
-    size_t status_same, shape_same;    /* the first version's metrics, per response */
+    double mean;                          /* of the dependencies' pass rates, as the paper counts; 0 to 1 */
+    size_t errors;                        /* trials that could not be run */
+    size_t decided[MRG_DECIDED_COUNT];    /* scored trials by who decided */
+    size_t calls, left_out;               /* calls compared, and those that the wire cannot express */
+    size_t status_same, shape_same;       /* the first version's metrics, per response */
+    const struct mrg_difference *against; /* from another run; NULL: none */
+    const char *against_label;            /* that run's; "" */
     size_t scenarios, steady; /* scenarios run more than once, and those that came out the same each time */
 };
 
@@ -71,18 +87,4 @@ enum mrg_err mrg_score_result(const struct mrg_result *result, struct mrg_arena 
 /* Counts again after judges or verdicts changed trials. */
 void mrg_score_total(struct mrg_score *score);
 
-/* A rate's 95 % interval by Wilson's score (no continuity correction); 0 to 1. Of none: 0 and 1. */
-struct mrg_interval {
-    double low, high;
-};
-struct mrg_interval mrg_wilson(size_t passed, size_t count);
-
-/* Two runs of the same scenarios, paired by name and repeat. */
-struct mrg_difference {
-    size_t pairs;               /* trials that both have and that both could run */
-    size_t both, first, second; /* passed in both, only in the first, only in the second */
-    double difference;          /* of the rates, first minus second */
-    struct mrg_interval
-        interval; /* 95 %, Newcombe's method 10 for paired proportions (Statist. Med. 17, 1998) */
-};
 struct mrg_difference mrg_score_difference(const struct mrg_score *first, const struct mrg_score *second);

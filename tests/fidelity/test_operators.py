@@ -18,7 +18,7 @@ import operators  # noqa: E402
 import tap  # noqa: E402
 
 MIRAGE = os.environ["MIRAGE_BIN"]
-RESULTS = sorted((operators.EXAMPLE / "results").glob("*.json"))
+RESULTS = sorted(operators.EXAMPLE.glob("results/*.json")) + sorted(operators.EXAMPLE.glob("results/order/*.json"))
 LEAST = 0.995
 BATCH = 4000  # trials of one document
 

@@ -7,6 +7,9 @@ import json
 import os
 import pathlib
 import re
+import select
+import shlex
+import subprocess
 import sys
 import tempfile
 import threading
@@ -81,6 +84,7 @@ class Stub:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None  # callers that hang up
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self):
@@ -147,6 +151,30 @@ class Example(unittest.TestCase):
         self.assertEqual(second.read_text(encoding="utf-8"), first.read_text(encoding="utf-8"))
         self.assertEqual(verify("--rescore", first, "--json", "-")[1], first.read_text(encoding="utf-8"))
 
+    def test_one_run_against_another(self):
+        _, _, result = self.run_pair("grpc", self.mirage)
+        grpc = self.folder / "grpc.json"
+        (self.folder / "result.json").rename(grpc)
+        self.run_pair("http", self.mirage, "--label", "over http")
+        status, text, err = verify("--rescore", grpc, "--against", self.folder / "result.json", "--json", self.folder / "x.json")
+        self.assertEqual((status, err), (1, ""))
+        self.assertRegex(text, r"against over http: 38 scenarios in both, 0 passed only here, 1 only there; difference -2\.6 points "
+                               r"\(95 % interval -[0-9.]+ to \+[0-9.]+\)\n")
+        against = json.loads((self.folder / "x.json").read_text())["score"]["against"]
+        self.assertEqual((against["pairs"], against["only_here"], against["only_there"]), (38, 0, 1))
+
+    def test_resets_over_grpc_alone(self):
+        """The types that were given know nothing of mirage.v1.Control."""
+        doors = [f"grpc://{side.doors['inventory']['grpc']}" for side in (self.real, self.mirage)]
+        status, text, err = verify(EXAMPLE / "scenarios", "--only", "inventory-01", "--real", doors[0], "--sim", doors[1], "-q",
+                                   "--inject", *protos())
+        # The recording was made without an announcement, and is not found once one has arrived.
+        self.assertEqual((status, err), (1, ""), text)
+        self.assertIn("call 1: status: 0 became 13", text)
+        status, text, err = verify(EXAMPLE / "scenarios", "--only", "inventory-01", "--real", doors[0], "--sim", doors[1], "-q",
+                                   *protos())
+        self.assertEqual((status, err), (0, ""), text)
+
     def test_repeats(self):
         _, text, result = self.run_pair("http", self.second, "--repeat", "3", "--only", "payment-20")
         self.assertEqual(result["score"]["all"]["scored"], 114)
@@ -206,6 +234,9 @@ class Small(unittest.TestCase):
                          [("POST", "/__mock__/reset"), ("POST", "/__mock__/scenario"), ("GET", "/a")])
         self.assertEqual(json.loads(sim.seen[1][2]), {"name": "one", "calls": [{"method": "GET", "path": "/a"}]})
         self.assertEqual({seen[3] for seen in sim.seen}, {None})
+        status, _, err = verify(self.folder / "one.yaml", "--real", real.url, "--sim", sim.url, "--jobs", "2", "-q")
+        self.assertEqual(status, 0)
+        self.assertIn("--jobs 2: one at a time, since a real service at a URL has one state", err)
 
     def test_references(self):
         text = """
@@ -254,7 +285,7 @@ dynamic: [{path: body.$..id, kind: id}]
             (good,): "expected --real URL or --real-cmd COMMAND",
             (good, "--real", url): "expected --sim URL",
             (good, "--real", "ftp://x", "--sim", url): "--real ftp://x",
-            (good, "--real", url, "--sim", url, "--jobs", "2"): "--jobs 2: expected --real-cmd",
+            (good, "--real", url, "--sim", url, "--jobs", "65"): "--jobs 65: expected a number from 1 to 64",
             (good, "--real", url, "--sim", url, "--repeat", "0"): "--repeat 0: expected a number from 1 to 1000",
             (good, "--real", url, "--sim", url, "--only", "two"): "--only two: no scenario's name begins so",
             (good, "--real", url, "--sim", url, "--real-reset", "x"): "--real-reset x: expected a path",
@@ -299,10 +330,33 @@ dynamic: [{path: body.$..id, kind: id}]
                 raise ConnectionResetError
             return 200, 1
         sim = self.stub(answer)
-        sim.server.handle_error = lambda *_: None
         status, out, _ = verify(self.file("s.yaml", text), "--real", real.url, "--sim", sim.url)
         self.assertEqual(status, 1)
         self.assertIn("call 2: status: no answer: ", out)
+
+
+    def test_real_sides_do_not_outlive_the_program(self):
+        go = threading.Event()
+        self.addCleanup(go.set)
+        asked = threading.Event()
+
+        def answer(method, path):
+            asked.set()
+            go.wait(60)
+            return 200, 1
+        sim = self.stub(answer)
+        real = self.stub(lambda m, p: (200, 1))
+        command = f"echo $$ > {self.folder}/pid; echo {real.url}; exec tail -f /dev/null"
+        program = [*shlex.split(os.environ.get("MIRAGE_WRAP", "")), os.environ["MIRAGE_BIN"], "verify",
+                   self.file("one.yaml", SCENARIO), "--real-cmd", command, "--sim", sim.url, "-q"]
+        process = subprocess.Popen(program, env=clean_environment())
+        self.addCleanup(process.wait)
+        self.assertTrue(asked.wait(60))
+        child = os.pidfd_open(int((self.folder / "pid").read_text()))
+        self.addCleanup(os.close, child)
+        process.terminate()
+        self.assertEqual(process.wait(30), -15)
+        self.assertTrue(select.select([child], [], [], 30)[0])
 
 
 class Judges(unittest.TestCase):
