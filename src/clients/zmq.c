@@ -30,8 +30,14 @@ struct zmq_client {
     uint64_t timeout_ms; /* or 0 */
 };
 
+/*
+ * A closed socket lives on in the library's threads and goes on telling its monitor, whose end would be closed: a PAIR without
+ * a peer blocks its sender, and that is the thread which all of the context's connections share. So the monitor ends first.
+ */
 static void drop_socket(struct zmq_client *client)
 {
+    if (client->socket && client->monitor)
+        zmq_socket_monitor(client->socket, NULL, 0);
     if (client->socket)
         zmq_close(client->socket);
     if (client->monitor)
