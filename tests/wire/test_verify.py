@@ -106,6 +106,7 @@ class Example(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.stack = ExitStack()
+        cls.addClassCleanup(cls.stack.close)
         processes = cls.stack.enter_context(Processes())
         cls.folder = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
         cls.real = real_side(processes, list(WIRES))
@@ -113,10 +114,6 @@ class Example(unittest.TestCase):
         binary = os.environ["MIRAGE_BIN"]
         with unittest.mock.patch.dict(os.environ, clean_environment(), clear=True):
             cls.mirage = mirage_side(processes, list(WIRES), processes.mirage(binary, False))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
 
     def run_pair(self, wire, side, *args):
         reset = side.dependency_reset
