@@ -34,8 +34,9 @@ static void on_done(void *ctx, const struct mrg_llm_result *result)
     struct asking *asking = ctx;
     pthread_mutex_lock(&asking->lock);
     asking->code = result->code;
-    asking->text =
-        result->code ? mrg_strdup(result->message) : mrg_strndup(result->text.ptr, result->text.len);
+    asking->text = result->code       ? mrg_strdup(result->message)
+                   : result->text.ptr ? mrg_strndup(result->text.ptr, result->text.len)
+                                      : mrg_strdup("");
     asking->judged->requests += result->calls;
     asking->judged->tokens_in += result->tokens_in;
     asking->judged->tokens_cached += result->tokens_cached;
@@ -93,7 +94,7 @@ static void form_opinion(struct mrg_llm_client *client, const struct mrg_model_c
         struct mrg_llm_message messages[3] = {message(MRG_LLM_USER, question)};
         if (try > 0) {
             _cleanup_free_ char *wrong = mrg_asprintf("Your answer cannot be used: %s", err.message);
-            messages[1] = message(MRG_LLM_ASSISTANT, first);
+            messages[1] = message(MRG_LLM_ASSISTANT, first ? first : "");
             messages[2] = message(MRG_LLM_USER, wrong);
         }
         enum mrg_err code = ask(client, model, messages, try > 0 ? 3 : 1, judged, &text);

@@ -31,7 +31,7 @@ static void read_rule(struct mrg_scenario_reader *reader, const struct mrg_node 
                       struct mrg_compare_rule *rule)
 {
     static const char *const names[] = {"path", "kind", "pattern", NULL};
-    if (!mrg_scenario_keys(reader, node, "an entry of dynamic", names))
+    if (!mrg_scenario_keys(reader, node, "an entry of dynamic", names) || !node)
         return;
     const char *kind = mrg_scenario_text(reader, node, "kind", true);
     rule->path = mrg_scenario_text(reader, node, "path", true);
@@ -134,7 +134,7 @@ static void read_scenario(struct mrg_scenario_reader *reader, const struct mrg_n
 {
     static const char *const names[] = {"name",    "category", "description", "dependency", "calls",
                                         "dynamic", "sets",     "ignore",      NULL};
-    if (!mrg_scenario_keys(reader, node, "a scenario", names))
+    if (!mrg_scenario_keys(reader, node, "a scenario", names) || !node)
         return;
     scenario->name = mrg_scenario_text(reader, node, "name", true);
     scenario->category = text_or(mrg_scenario_text(reader, node, "category", false), "");
@@ -210,6 +210,7 @@ static enum mrg_err add_file(struct mrg_arena *arena, const char *file, struct g
     enum mrg_err code = load_file(arena, file, &scenario, err);
     if (code)
         return code;
+    MRG_ASSERT(scenario.name != NULL);
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->items[i].name, scenario.name) == 0)
             return mrg_error_set(err, MRG_ERR_INVALID, "%s: the scenario \"%s\" is in %s too", file,
@@ -261,7 +262,8 @@ enum mrg_err mrg_scenarios_load(struct mrg_arena *arena, const char *const *path
     }
     if (!code) {
         ret_scenarios->items = mrg_arena_zalloc(arena, (all.count + 1) * sizeof(*all.items));
-        memcpy(ret_scenarios->items, all.items, all.count * sizeof(*all.items));
+        for (size_t i = 0; i < all.count; i++)
+            ret_scenarios->items[i] = all.items[i];
         ret_scenarios->count = all.count;
     }
     free(all.items);
