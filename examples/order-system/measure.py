@@ -96,7 +96,7 @@ def command(args: argparse.Namespace, real: Side, simulated: Side, result: Path)
 
 
 def measure(args: argparse.Namespace) -> int:
-    cassettes = RESULTS / "cassettes" / args.name
+    cassettes = args.cassettes or RESULTS / "cassettes" / args.name
     cassettes.mkdir(parents=True, exist_ok=True)
     result = args.out or RESULTS / f"{args.name}.json"
     with Processes() as processes, tempfile.TemporaryDirectory() as folder:
@@ -120,6 +120,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--group", choices=("dependencies", "order"), default="dependencies",
                         help="order: the order service end to end, in front of the simulation")
     parser.add_argument("--recorded", action="store_true", help="replay what was recorded")
+    parser.add_argument("--cassettes", type=lambda text: Path(text).resolve(), metavar="FOLDER",
+                        help="where the replies are kept, in place of the run's own folder")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the result goes")
     args = parser.parse_args()
     args.mirage = str(Path(args.mirage).resolve())

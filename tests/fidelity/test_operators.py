@@ -39,9 +39,21 @@ def score(trials):
         return json.loads(scored.read_text(encoding="utf-8"))["score"]["scenarios"]
 
 
-def real_trials():
+def over_other_wires(folder):
+    """The same scenarios over gRPC and ZeroMQ; what counts is how the real services answer."""
+    for wire in ("grpc", "zmq"):
+        out = Path(folder) / f"{wire}.json"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MIRAGE_")}
+        done = subprocess.run([sys.executable, operators.EXAMPLE / "measure.py", "--mirage", MIRAGE, "--wire", wire, "--recorded",
+                               "--cassettes", operators.EXAMPLE / "results" / "cassettes" / "white-box-http-1", "--out", out],
+                              env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode in (0, 1), done.stderr
+        yield out
+
+
+def real_trials(paths):
     """Each run's trials, those that could be run."""
-    for path in RESULTS:
+    for path in paths:
         for trial in operators.load(path)["scenarios"]:
             if "error" not in trial and all("reply" in call["real"] for call in trial["calls"] if "left_out" not in call):
                 yield trial
@@ -90,7 +102,8 @@ def reordered(trial):
 class Checker(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.trials = list(unique(real_trials()))
+        with tempfile.TemporaryDirectory() as folder:
+            cls.trials = list(unique(real_trials([*RESULTS, *over_other_wires(folder)])))
 
     def test_there_are_runs(self):
         self.assertGreaterEqual(len(self.trials), 38)
