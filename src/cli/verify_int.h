@@ -15,7 +15,7 @@ enum mrg_err mrg_verify_read_options(const struct mrg_cli_values *values, struct
 /* The scenarios of the operands, those that --only names. */
 enum mrg_err mrg_verify_scenarios(const struct mrg_cli_values *values, struct mrg_arena *arena,
                                   struct mrg_scenarios *ret_scenarios, struct mrg_error *err);
-/* A finished run from the file that an option names; - is standard input. */
+/* A finished run from the file that an option names. */
 enum mrg_err mrg_verify_load(const char *option, const char *file, struct mrg_arena *arena,
                              struct mrg_result *ret_result, struct mrg_error *err);
 /* Judges and verdicts, as the options say. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,36 +7,16 @@
 #include "cli/verify_int.h"
 #include "core/limits.h"
 #include "fidelity/report.h"
-
-static enum mrg_err read_all(int file, const char *name, struct mrg_buf *buf, struct mrg_error *err)
-{
-    static char piece[1 << 16];
-    ssize_t got;
-    while ((got = read(file, piece, sizeof(piece))) != 0 && !mrg_buf_failed(buf)) {
-        if (got > 0)
-            mrg_buf_append(buf, piece, (size_t)got);
-        else if (errno != EINTR)
-            return mrg_error_set(err, MRG_ERR_NOT_FOUND, "%s: %s", name, strerror(errno));
-    }
-    if (mrg_buf_failed(buf))
-        return mrg_error_set(err, MRG_ERR_INVALID, "%s has more than %zu bytes", name, buf->max);
-    return MRG_ERR_OK;
-}
+#include "util/slurp.h"
 
 enum mrg_err mrg_verify_load(const char *option, const char *file, struct mrg_arena *arena,
                              struct mrg_result *ret_result, struct mrg_error *err)
 {
-    struct mrg_buf buf;
-    int from = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return mrg_error_set(err, MRG_ERR_NOT_FOUND, "--%s %s: %s", option, file, strerror(errno));
-    mrg_buf_init(&buf, MRG_MAX_RESULT);
-    enum mrg_err code = read_all(from, file, &buf, err);
+    _cleanup_free_ char *text = NULL;
+    size_t len = 0;
+    enum mrg_err code = mrg_slurp(file, MRG_MAX_RESULT, &text, &len, err);
     if (!code)
-        code = mrg_result_parse(arena, mrg_buf_slice(&buf), ret_result, err);
-    if (from != STDIN_FILENO)
-        close(from);
-    mrg_buf_done(&buf);
+        code = mrg_result_parse(arena, (struct mrg_slice){text, len}, ret_result, err);
     return code ? mrg_error_wrap(err, "--%s %s", option, file) : MRG_ERR_OK;
 }
 

@@ -6,7 +6,7 @@
 
 #include "core/limits.h"
 #include "evidence/example_redact.h"
-#include "evidence/slurp.h"
+#include "util/slurp.h"
 #include "evidence/templates.h"
 #include "util/json.h"
 #include "util/uri.h"

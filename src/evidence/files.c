@@ -12,7 +12,7 @@
 #include "core/limits.h"
 #include "evidence/leave_out.h"
 #include "evidence/roots.h"
-#include "evidence/slurp.h"
+#include "util/slurp.h"
 #include "util/utf8.h"
 
 #define MAX_DEPTH 64              /* folders within each other */

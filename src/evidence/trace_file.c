@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/limits.h"
-#include "evidence/slurp.h"
+#include "util/slurp.h"
 #include "evidence/traces.h"
 #include "util/json.h"
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/config_yaml.h"
 #include "core/limits.h"
 #include "fidelity/scenario_int.h"
+#include "fidelity/yaml.h"
 
 static bool find_kind(const char *text, enum mrg_dynamic *ret_kind)
 {
@@ -145,54 +142,21 @@ static void read_scenario(struct mrg_scenario_reader *reader, const struct mrg_n
     check_rules(reader, node, &scenario->rules);
 }
 
-static enum mrg_err read_file(const char *file, struct mrg_buf *buf, struct mrg_error *err)
-{
-    char piece[16384];
-    ssize_t got = 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return mrg_error_set(err, MRG_ERR_NOT_FOUND, "%s: %s", file, strerror(errno));
-    while (!mrg_buf_failed(buf) && (got = read(fd, piece, sizeof(piece))) > 0)
-        mrg_buf_append(buf, piece, (size_t)got);
-    close(fd);
-    if (got < 0)
-        return mrg_error_set(err, MRG_ERR_IO, "%s: %s", file, strerror(errno));
-    if (mrg_buf_failed(buf))
-        return mrg_error_set(err, MRG_ERR_INVALID, "%s has more than %u bytes", file, MRG_MAX_CONFIG);
-    return MRG_ERR_OK;
-}
-
-static enum mrg_err first_problem(struct mrg_problems *problems, struct mrg_error *err)
-{
-    struct mrg_buf buf;
-    if (problems->total == 0)
-        return MRG_ERR_OK;
-    mrg_buf_init(&buf, SIZE_MAX);
-    mrg_problems_append(problems, &buf);
-    size_t len = strcspn(buf.data, "\n");
-    enum mrg_err code = mrg_error_set(err, MRG_ERR_INVALID, "%.*s", (int)len, buf.data);
-    mrg_buf_done(&buf);
-    return code;
-}
-
 static enum mrg_err load_file(struct mrg_arena *arena, const char *file, struct mrg_scenario *scenario,
                               struct mrg_error *err)
 {
-    struct mrg_buf buf;
     struct mrg_problems problems;
-    mrg_buf_init(&buf, MRG_MAX_CONFIG);
-    enum mrg_err code = read_file(file, &buf, err);
+    struct mrg_node *node = NULL;
+    mrg_problems_init(&problems, file);
+    enum mrg_err code = mrg_yaml_file(file, arena, &problems, &node, err);
     if (!code) {
-        mrg_problems_init(&problems, file);
         struct mrg_scenario_reader reader = {arena, &problems};
         *scenario = (struct mrg_scenario){.file = mrg_arena_strdup(arena, file)};
-        struct mrg_node *node = mrg_yaml_parse(arena, mrg_buf_slice(&buf), &problems);
         if (node || problems.total == 0)
             read_scenario(&reader, node, scenario);
-        code = first_problem(&problems, err);
-        mrg_problems_done(&problems);
+        code = mrg_yaml_problem(&problems, err);
     }
-    mrg_buf_done(&buf);
+    mrg_problems_done(&problems);
     return code;
 }
 

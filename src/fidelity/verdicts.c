@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/config_yaml.h"
-#include "core/limits.h"
 #include "fidelity/judge_int.h"
+#include "fidelity/yaml.h"
 #include "util/json.h"
-
-static enum mrg_err read_file(const char *file, struct mrg_buf *buf, bool *ret_there, struct mrg_error *err)
-{
-    char piece[16384];
-    ssize_t got = 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    *ret_there = fd >= 0;
-    if (fd < 0)
-        return errno == ENOENT
-                   ? MRG_ERR_OK
-                   : mrg_error_set(err, MRG_ERR_NOT_FOUND, "--verdicts %s: %s", file, strerror(errno));
-    while (!mrg_buf_failed(buf) && (got = read(fd, piece, sizeof(piece))) > 0)
-        mrg_buf_append(buf, piece, (size_t)got);
-    close(fd);
-    if (got < 0 || mrg_buf_failed(buf))
-        return mrg_error_set(err, MRG_ERR_INVALID,
-                             "--verdicts %s: it cannot be read, or has more than %u bytes", file,
-                             MRG_MAX_CONFIG);
-    return MRG_ERR_OK;
-}
 
 static const char *text_of(const struct mrg_node *entry, const char *key)
 {
@@ -64,42 +41,37 @@ static void apply(struct mrg_score *score, const struct mrg_node *entry, struct 
     }
 }
 
-static enum mrg_err tell(struct mrg_problems *problems, struct mrg_error *err)
+static void apply_all(struct mrg_score *score, const struct mrg_node *list, struct mrg_arena *arena,
+                      struct mrg_problems *problems)
 {
-    struct mrg_buf buf;
-    if (problems->total == 0)
-        return MRG_ERR_OK;
-    mrg_buf_init(&buf, SIZE_MAX);
-    mrg_problems_append(problems, &buf);
-    enum mrg_err code = mrg_error_set(err, MRG_ERR_INVALID, "%.*s", (int)strcspn(buf.data, "\n"), buf.data);
-    mrg_buf_done(&buf);
-    return code;
+    if (!list || mrg_node_is_null(list))
+        return;
+    if (list->kind != MRG_NODE_LIST)
+        mrg_problems_add(problems, list->mark, "expected a list of verdicts; got %s",
+                         mrg_node_kind_name(list));
+    else
+        for (const struct mrg_node *entry = list->first; entry; entry = entry->next)
+            apply(score, entry, arena, problems);
 }
 
 enum mrg_err mrg_verdicts_apply(struct mrg_score *score, const char *file, struct mrg_arena *arena,
                                 struct mrg_error *err)
 {
-    struct mrg_buf buf;
     struct mrg_problems problems;
-    bool there;
-    mrg_buf_init(&buf, MRG_MAX_CONFIG);
-    enum mrg_err code = read_file(file, &buf, &there, err);
-    if (!code && there) {
-        mrg_problems_init(&problems, file);
-        struct mrg_node *list = mrg_yaml_parse(arena, mrg_buf_slice(&buf), &problems);
-        if (list && list->kind != MRG_NODE_LIST && !mrg_node_is_null(list))
-            mrg_problems_add(&problems, list->mark, "expected a list of verdicts; got %s",
-                             mrg_node_kind_name(list));
-        for (const struct mrg_node *entry = list && list->kind == MRG_NODE_LIST ? list->first : NULL; entry;
-             entry = entry->next)
-            apply(score, entry, arena, &problems);
-        code = tell(&problems, err);
-        mrg_problems_done(&problems);
+    struct mrg_node *list = NULL;
+    if (access(file, F_OK) != 0)
+        return MRG_ERR_OK;
+    mrg_problems_init(&problems, file);
+    enum mrg_err code = mrg_yaml_file(file, arena, &problems, &list, err);
+    if (!code) {
+        apply_all(score, list, arena, &problems);
+        code = mrg_yaml_problem(&problems, err);
     }
-    mrg_buf_done(&buf);
-    if (!code)
-        mrg_score_total(score);
-    return code;
+    mrg_problems_done(&problems);
+    if (code)
+        return mrg_error_wrap(err, "--verdicts");
+    mrg_score_total(score);
+    return MRG_ERR_OK;
 }
 
 void mrg_verdicts_append_open(struct mrg_buf *buf, const struct mrg_score *score)

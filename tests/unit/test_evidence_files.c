@@ -6,7 +6,7 @@
 #include "evidence/files.h"
 #include "evidence/leave_out.h"
 #include "evidence/roots.h"
-#include "evidence/slurp.h"
+#include "util/slurp.h"
 #include "evidence/tokens.h"
 
 /* The names of the files, joined by blanks. The caller frees it. */

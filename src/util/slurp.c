@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evidence/slurp.h"
+#include "util/slurp.h"
 
 #include <errno.h>
 #include <fcntl.h>
