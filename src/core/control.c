@@ -33,9 +33,9 @@ static const struct verb verbs[] = {
     {"POST", "/sessions", mrg_verb_sessions_create, false},
     {"GET", "/sessions/{id}", mrg_verb_session_show, false},
     {"DELETE", "/sessions/{id}", mrg_verb_session_delete, false},
-    {"POST", "/sessions/{id}/snapshot", NULL, false},
-    {"POST", "/sessions/{id}/fork", NULL, false},
-    {"POST", "/sessions/{id}/restore", NULL, false},
+    {"POST", "/sessions/{id}/snapshot", mrg_verb_session_snapshot, false},
+    {"POST", "/sessions/{id}/fork", mrg_verb_session_fork, false},
+    {"POST", "/sessions/{id}/restore", mrg_verb_session_restore, false},
 };
 
 bool mrg_control_is(const struct mrg_exchange *exchange)

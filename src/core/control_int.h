@@ -37,3 +37,9 @@ void mrg_verb_sessions_list(struct mrg_control *control);
 void mrg_verb_sessions_create(struct mrg_control *control);
 void mrg_verb_session_show(struct mrg_control *control);
 void mrg_verb_session_delete(struct mrg_control *control);
+/* A name of 16 random digits; in the arena. */
+const char *mrg_control_fresh_name(struct mrg_arena *arena);
+/* control_worlds.c */
+void mrg_verb_session_snapshot(struct mrg_control *control);
+void mrg_verb_session_fork(struct mrg_control *control);
+void mrg_verb_session_restore(struct mrg_control *control);

@@ -53,7 +53,7 @@ void mrg_verb_session_delete(struct mrg_control *control)
                    MRG_SLICE("{\"status\":\"deleted\"}"));
 }
 
-static const char *fresh_name(struct mrg_arena *arena)
+const char *mrg_control_fresh_name(struct mrg_arena *arena)
 {
     unsigned char bytes[8] = {0};
     RAND_bytes(bytes, sizeof(bytes));
@@ -126,7 +126,7 @@ void mrg_verb_sessions_create(struct mrg_control *control)
     if (!read_wish(control, &wish))
         return;
     if (!wish.name)
-        wish.name = fresh_name(control->exchange->arena);
+        wish.name = mrg_control_fresh_name(control->exchange->arena);
     if (wish.listen && mrg_gateway_session_listens(control->gateway, wish.name)) {
         mrg_control_fail(control, 409, "session %s has addresses already; delete it first", wish.name);
         return;

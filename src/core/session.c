@@ -2,35 +2,11 @@
 #include "core/session.h"
 
 #include <string.h>
-#include <uthash.h>
 
+#include "core/session_int.h"
 #include "util/clock.h"
 #include "util/json.h"
 #include "util/text.h"
-
-/* Lock order: the registry's before a session's before a state's. */
-
-struct state_slot {
-    struct mrg_state *state;
-    struct state_slot *next;
-};
-
-struct mrg_session {
-    atomic_uint refs;
-    struct mrg_text *name;
-    atomic_ullong used_ms; /* monotonic; the last request or verb */
-    unsigned long long
-        queued_ms;             /* used_ms when it was last put at the end of the table; 0: new, one chance */
-    pthread_mutex_t lock;      /* guards the fields below */
-    struct state_slot *states; /* one for each dependency touched */
-    struct mrg_text *scenario; /* context of states still to be made; NULL: none */
-    UT_hash_handle hh;         /* the registry's */
-};
-
-struct mrg_sessions {
-    pthread_rwlock_t lock;
-    struct mrg_session *table; /* by name; one reference each */
-};
 
 bool mrg_session_name_ok(struct mrg_slice name)
 {
@@ -48,7 +24,7 @@ bool mrg_session_name_ok(struct mrg_slice name)
     return true;
 }
 
-static struct mrg_session *session_new(struct mrg_slice name)
+struct mrg_session *mrg_session_new(struct mrg_slice name)
 {
     struct mrg_session *session = mrg_zalloc(sizeof(*session));
     atomic_init(&session->refs, 1);
@@ -64,10 +40,10 @@ struct mrg_session *mrg_session_ref(struct mrg_session *session)
     return session;
 }
 
-static void free_slots(struct state_slot *slot)
+void mrg_state_slots_free(struct mrg_state_slot *slot)
 {
     while (slot) {
-        struct state_slot *next = slot->next;
+        struct mrg_state_slot *next = slot->next;
         mrg_state_unref(slot->state);
         free(slot);
         slot = next;
@@ -78,7 +54,8 @@ void mrg_session_unref(struct mrg_session *session)
 {
     if (!session || atomic_fetch_sub_explicit(&session->refs, 1, memory_order_acq_rel) != 1)
         return;
-    free_slots(session->states);
+    mrg_state_slots_free(session->states);
+    mrg_snapshots_free(session->snapshots);
     mrg_text_unref(session->scenario);
     mrg_text_unref(session->name);
     pthread_mutex_destroy(&session->lock);
@@ -184,12 +161,27 @@ struct mrg_session *mrg_sessions_get(struct mrg_sessions *sessions, struct mrg_s
     session = lookup(sessions, name);
     if (!session) {
         make_room(sessions);
-        session = session_new(name);
+        session = mrg_session_new(name);
         HASH_ADD_KEYPTR(hh, sessions->table, session->name->data, session->name->len, session);
     }
     mrg_session_ref(session);
     pthread_rwlock_unlock(&sessions->lock);
     return session;
+}
+
+bool mrg_sessions_put(struct mrg_sessions *sessions, struct mrg_session *session)
+{
+    struct mrg_slice name = mrg_text_slice(session->name);
+    pthread_rwlock_wrlock(&sessions->lock);
+    bool new = lookup(sessions, name) == NULL;
+    if (new) {
+        make_room(sessions);
+        HASH_ADD_KEYPTR(hh, sessions->table, session->name->data, session->name->len, session);
+    }
+    pthread_rwlock_unlock(&sessions->lock);
+    if (!new)
+        mrg_session_unref(session);
+    return new;
 }
 
 bool mrg_sessions_drop(struct mrg_sessions *sessions, struct mrg_slice name)
@@ -224,7 +216,7 @@ size_t mrg_sessions_expire(struct mrg_sessions *sessions, uint64_t idle_ms)
 struct mrg_state *mrg_session_state(struct mrg_session *session, struct mrg_text *dependency)
 {
     pthread_mutex_lock(&session->lock);
-    struct state_slot *slot = session->states;
+    struct mrg_state_slot *slot = session->states;
     while (slot && !mrg_slice_eq(mrg_text_slice(slot->state->dependency), mrg_text_slice(dependency)))
         slot = slot->next;
     if (!slot) {
@@ -240,11 +232,11 @@ struct mrg_state *mrg_session_state(struct mrg_session *session, struct mrg_text
 
 /* Takes the slots of that dependency (all: NULL) out of the session; the caller frees them outside the
  * lock. */
-static struct state_slot *detach(struct mrg_session *session, const char *dependency)
+static struct mrg_state_slot *detach(struct mrg_session *session, const char *dependency)
 {
-    struct state_slot *out = NULL;
-    for (struct state_slot **link = &session->states; *link;) {
-        struct state_slot *slot = *link;
+    struct mrg_state_slot *out = NULL;
+    for (struct mrg_state_slot **link = &session->states; *link;) {
+        struct mrg_state_slot *slot = *link;
         if (dependency && !mrg_slice_eq_str(mrg_text_slice(slot->state->dependency), dependency)) {
             link = &slot->next;
             continue;
@@ -259,10 +251,10 @@ static struct state_slot *detach(struct mrg_session *session, const char *depend
 void mrg_session_reset(struct mrg_session *session, const char *dependency, struct mrg_text *scenario)
 {
     pthread_mutex_lock(&session->lock);
-    struct state_slot *old = detach(session, dependency);
+    struct mrg_state_slot *old = detach(session, dependency);
     if (dependency) {
         struct mrg_text *name = mrg_text_new(dependency, strlen(dependency));
-        struct state_slot *slot = mrg_zalloc(sizeof(*slot));
+        struct mrg_state_slot *slot = mrg_zalloc(sizeof(*slot));
         slot->state = mrg_state_new(name, session->name, scenario);
         slot->next = session->states;
         session->states = slot;
@@ -272,7 +264,7 @@ void mrg_session_reset(struct mrg_session *session, const char *dependency, stru
         session->scenario = mrg_text_ref(scenario);
     }
     pthread_mutex_unlock(&session->lock);
-    free_slots(old);
+    mrg_state_slots_free(old);
 }
 
 static uint64_t idle_ms(struct mrg_session *session)
@@ -288,7 +280,7 @@ void mrg_session_append_json(struct mrg_buf *buf, struct mrg_session *session)
     mrg_json_append_string(buf, mrg_text_slice(session->name));
     mrg_buf_appendf(buf, ",\"idle_ms\":%llu,\"states\":[", (unsigned long long)idle_ms(session));
     pthread_mutex_lock(&session->lock);
-    for (struct state_slot *slot = session->states; slot; slot = slot->next) {
+    for (struct mrg_state_slot *slot = session->states; slot; slot = slot->next) {
         struct mrg_state *state = slot->state;
         char place[MRG_PLACE_TEXT + 1];
         mrg_place_text(atomic_load(&state->place_seen), place);
@@ -302,15 +294,17 @@ void mrg_session_append_json(struct mrg_buf *buf, struct mrg_session *session)
         }
         mrg_buf_append_char(buf, '}');
     }
+    mrg_buf_append_char(buf, ']');
+    mrg_snapshots_append(buf, session);
     pthread_mutex_unlock(&session->lock);
-    mrg_buf_append_str(buf, "]}");
+    mrg_buf_append_char(buf, '}');
 }
 
 static unsigned long long exchanges_of(struct mrg_session *session)
 {
     unsigned long long sum = 0;
     pthread_mutex_lock(&session->lock);
-    for (struct state_slot *slot = session->states; slot; slot = slot->next)
+    for (struct mrg_state_slot *slot = session->states; slot; slot = slot->next)
         sum += atomic_load(&slot->state->exchanges_seen);
     pthread_mutex_unlock(&session->lock);
     return sum;

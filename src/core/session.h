@@ -24,11 +24,11 @@ struct mrg_state {
     struct mrg_text *dependency; /* its name */
     struct mrg_text *session;    /* its name */
     struct mrg_text *scenario;   /* context, minified JSON; NULL: none */
-    pthread_mutex_t lock;        /* guards the queue */
+    pthread_mutex_t lock;        /* guards the queue, and the change that ends a turn */
     struct mrg_list waiting;     /* exchanges, in arrival order */
     unsigned waiting_count;
     bool running; /* somebody has the turn */
-    /* ---- whoever has the turn ---- */
+    /* ---- whoever has the turn reads, and changes at its end, with the lock held: others may copy then ---- */
     struct mrg_record **window; /* the latest exchanges, oldest first */
     size_t window_len;
     size_t window_room;
@@ -70,6 +70,8 @@ struct mrg_state *mrg_session_state(struct mrg_session *session, struct mrg_text
 /* A fresh state, not yet in any session; one reference. For mrg_session_state. */
 struct mrg_state *mrg_state_new(struct mrg_text *dependency, struct mrg_text *session,
                                 struct mrg_text *scenario);
+/* A copy that nobody runs on yet, for a session of that name; one reference. With the lock held of a state that runs. */
+struct mrg_state *mrg_state_copy(const struct mrg_state *state, struct mrg_text *session);
 struct mrg_state *mrg_state_ref(struct mrg_state *state);
 void mrg_state_unref(struct mrg_state *state);
 
@@ -77,7 +79,23 @@ void mrg_state_unref(struct mrg_state *state);
  * flight ends on the old state. */
 void mrg_session_reset(struct mrg_session *session, const char *dependency, struct mrg_text *scenario);
 
-/* {"name","idle_ms","states":[{"dependency","exchanges","place","scenario"?}]} */
+/*
+ * Keeps what all states of the session are at this moment, between turns, under a name; one of that name is replaced. What is in
+ * flight has not happened yet in it. Lasts as long as the session, resets included. TOO_LARGE: MRG_MAX_SNAPSHOTS of others.
+ */
+enum mrg_err mrg_session_snapshot(struct mrg_session *session, const char *name, struct mrg_error *err);
+/* Makes the session what it was at a snapshot (NULL: the newest), which stays. Exchanges in flight end on the old states.
+ * NOT_FOUND. */
+enum mrg_err mrg_session_restore(struct mrg_session *session, const char *name, struct mrg_error *err);
+/*
+ * A second session that begins where `from` is, or was at a snapshot (NULL: now); one reference for the caller. It has no
+ * snapshots. NOT_FOUND: the snapshot; CONFLICT: there is a session of that name.
+ */
+enum mrg_err mrg_sessions_fork(struct mrg_sessions *sessions, struct mrg_session *from, const char *snapshot,
+                               struct mrg_slice name, struct mrg_session **ret_session,
+                               struct mrg_error *err);
+
+/* {"name","idle_ms","states":[{"dependency","exchanges","place","scenario"?}],"snapshots"?:[name, newest first]} */
 void mrg_session_append_json(struct mrg_buf *buf, struct mrg_session *session);
 /* {"sessions":[{"name","idle_ms","exchanges"}]} */
 void mrg_sessions_append_json(struct mrg_buf *buf, struct mrg_sessions *sessions);

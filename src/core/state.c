@@ -27,6 +27,31 @@ struct mrg_state *mrg_state_new(struct mrg_text *dependency, struct mrg_text *se
     return state;
 }
 
+static void copy_counts(const struct mrg_state *from, struct mrg_state *to)
+{
+    for (const struct mrg_count *count = from->counts; count; count = count->hh.next) {
+        struct mrg_count *copy = mrg_zalloc(sizeof(*copy));
+        copy->key = count->key;
+        copy->seen = count->seen;
+        HASH_ADD(hh, to->counts, key, sizeof(copy->key), copy);
+    }
+}
+
+struct mrg_state *mrg_state_copy(const struct mrg_state *state, struct mrg_text *session)
+{
+    struct mrg_state *copy = mrg_state_new(state->dependency, session, state->scenario);
+    copy->window = mrg_zalloc((state->window_len + 1) * sizeof(*copy->window));
+    copy->window_room = state->window_len + 1;
+    for (; copy->window_len < state->window_len; copy->window_len++)
+        copy->window[copy->window_len] = mrg_record_ref(state->window[copy->window_len]);
+    copy->exchanges = state->exchanges;
+    copy->place = state->place;
+    copy_counts(state, copy);
+    atomic_store(&copy->exchanges_seen, copy->exchanges);
+    atomic_store(&copy->place_seen, copy->place);
+    return copy;
+}
+
 struct mrg_state *mrg_state_ref(struct mrg_state *state)
 {
     atomic_fetch_add_explicit(&state->refs, 1, memory_order_relaxed);
@@ -95,6 +120,7 @@ void mrg_state_commit(struct mrg_state *state, struct mrg_record *record, struct
                       bool changes, unsigned window, unsigned step)
 {
     MRG_ASSERT(window <= MRG_MAX_WINDOW && step >= 1 && step <= MRG_WINDOW_STEP);
+    pthread_mutex_lock(&state->lock);
     /* A reload may have made the window smaller. */
     while (state->window_len >= window + step)
         slide(state, step);
@@ -110,4 +136,5 @@ void mrg_state_commit(struct mrg_state *state, struct mrg_record *record, struct
         count_one(state, key);
     }
     atomic_store_explicit(&state->exchanges_seen, ++state->exchanges, memory_order_relaxed);
+    pthread_mutex_unlock(&state->lock);
 }

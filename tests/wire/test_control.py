@@ -44,7 +44,7 @@ class Verbs(Case):
         self.assertEqual(("POST", "GET"), tuple(header(r[1], "allow") for r in (get(self.at + "/reset"),
                 post(self.at + "/log"))))
         self.assertError(post(self.at + "/verify", {}), 501, "later version")
-        self.assertError(post(self.at + "/sessions/x/fork", {}), 501, "later version")
+        self.assertError(post(self.at + "/sessions/x/fork", {}), 404, "there is no session x")
         self.assertError(get(self.m.control + "/__mock__/log?dependency=nope"), 404, "no dependency nope")
         self.assertError(get(self.m.control + "/items"), 404, "control address")
         self.assertEqual(200, get(self.m.url() + "/__mock__x")[0])      # the service's own path

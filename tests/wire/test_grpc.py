@@ -597,7 +597,7 @@ class Control(Wire):
         for name in ("PutState", "PatchState", "Verify"):
             self.assertFails(grpc.StatusCode.UNIMPLEMENTED, "later version", client.call, "mirage.v1.Control/" + name)
         for name in ("SnapshotSession", "ForkSession", "RestoreSession"):
-            self.assertFails(grpc.StatusCode.UNIMPLEMENTED, "later version", client.call, "mirage.v1.Control/" + name, {"id": "x"})
+            self.assertFails(grpc.StatusCode.NOT_FOUND, "there is no session x", client.call, "mirage.v1.Control/" + name, {"id": "x"})
         self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "address of inventory, not of payment", client.call, "mirage.v1.Control/Reset",
                          {"dependency": "payment"})
         self.assertFails(grpc.StatusCode.INVALID_ARGUMENT, "no name for a session", client.call, "mirage.v1.Control/CreateSession", {"name": "a b"})
