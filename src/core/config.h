@@ -133,6 +133,8 @@ struct mrg_config {
     char *listen_http;             /* shared; NULL: none */
     char *listen_grpc;             /* shared; NULL: none */
     struct mrg_strings listen_zmq; /* shared endpoints */
+    uint64_t sessions_idle_ms;     /* a session not used for so long goes */
+    int sessions_max;              /* at one time */
     bool reply_headers;            /* mirage-source, mirage-session, mirage-error on replies */
     struct mrg_limits_config limits;
     struct mrg_model_config model;   /* the defaults */

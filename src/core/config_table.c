@@ -88,6 +88,12 @@ const struct mrg_option mrg_options[] = {
      .max = 24 * HOUR, .fallback = "2m", .help = "How long receiving and answering one request may take"},
     {ROOT(limits.drain_ms), .path = "limits.drain", .type = MRG_OPTION_DURATION, .min = 0, .max = HOUR,
      .fallback = "10s", .help = "How long requests in flight may still take at SIGTERM"},
+    SECTION(MRG_SCOPE_ROOT, "sessions", "How long sessions stay, and how many"),
+    {ROOT(sessions_idle_ms), .path = "sessions.idle", .type = MRG_OPTION_DURATION, .min = SECOND,
+     .max = 240 * HOUR, .fallback = "1h",
+     .help = "A session that has not been used for so long goes, with its addresses; default stays"},
+    {ROOT(sessions_max), .path = "sessions.max", .type = MRG_OPTION_INT, .min = 2, .max = MRG_MAX_SESSIONS,
+     .fallback = "10000", .help = "Sessions at one time; past it the one idle longest goes"},
     {ROOT(reply_headers), .path = "reply_headers", .type = MRG_OPTION_BOOL, .fallback = "true",
      .help = "Whether replies carry mirage-source, mirage-session and mirage-error"},
 

@@ -6,8 +6,10 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-#define EXPIRY_EVERY_MS 30000u /* how often idle sessions are looked for */
-#define DRAIN_LOOK_MS   10u    /* how often drain looks whether anything is left, beside being told */
+/* How often idle sessions are looked for: four times in their time, within these. */
+#define EXPIRY_LEAST_MS 1000u
+#define EXPIRY_MOST_MS  30000u
+#define DRAIN_LOOK_MS   10u /* how often drain looks whether anything is left, beside being told */
 
 static void unref_all(struct mrg_dependency **dependencies, size_t count)
 {
@@ -43,14 +45,32 @@ static void prune_retired(struct mrg_gateway *gateway)
     unref_all(unheld, count);
 }
 
+static uint64_t idle_time(struct mrg_gateway *gateway)
+{
+    pthread_rwlock_rdlock(&gateway->lock);
+    uint64_t idle_ms = gateway->config ? gateway->config->sessions_idle_ms : EXPIRY_MOST_MS * 4;
+    pthread_rwlock_unlock(&gateway->lock);
+    return idle_ms;
+}
+
+static void plan_expiry(struct mrg_gateway *gateway)
+{
+    uint64_t every_ms = idle_time(gateway) / 4;
+    if (every_ms < EXPIRY_LEAST_MS)
+        every_ms = EXPIRY_LEAST_MS;
+    if (every_ms > EXPIRY_MOST_MS)
+        every_ms = EXPIRY_MOST_MS;
+    mrg_watch_timer_set(gateway->watch, &gateway->expiry, mrg_clock_ms() + every_ms);
+}
+
 static void on_expiry(struct mrg_timer *timer)
 {
     struct mrg_gateway *gateway = MRG_CONTAINER_OF(timer, struct mrg_gateway, expiry);
-    mrg_sessions_expire(gateway->sessions, MRG_SESSION_IDLE_MS);
+    mrg_sessions_expire(gateway->sessions, idle_time(gateway));
     /* Sessions go in other ways too: dropped by a verb, or to make room. */
     mrg_gateway_sweep_doors(gateway);
     prune_retired(gateway);
-    mrg_watch_timer_set(gateway->watch, timer, mrg_clock_ms() + EXPIRY_EVERY_MS);
+    plan_expiry(gateway);
 }
 
 struct mrg_gateway *mrg_gateway_new(struct mrg_stats *stats, struct mrg_watch *watch)
@@ -66,7 +86,7 @@ struct mrg_gateway *mrg_gateway_new(struct mrg_stats *stats, struct mrg_watch *w
     mrg_cond_init_monotonic(&gateway->idle);
     if (watch) {
         gateway->expiry.fn = on_expiry;
-        mrg_watch_timer_set(watch, &gateway->expiry, mrg_clock_ms() + EXPIRY_EVERY_MS);
+        plan_expiry(gateway);
     }
     return gateway;
 }
@@ -121,6 +141,9 @@ void mrg_gateway_configure(struct mrg_gateway *gateway, struct mrg_config *confi
     gateway->dependency_count = count;
     pthread_rwlock_unlock(&gateway->lock);
     mrg_config_unref(old);
+    mrg_sessions_limit(gateway->sessions, (unsigned)config->sessions_max);
+    if (gateway->watch)
+        plan_expiry(gateway);
     prune_retired(gateway);
 }
 

@@ -104,9 +104,8 @@
 
 /* Sessions */
 #define MRG_MAX_SESSION_NAME 128    /* bytes of a session's name: it stands in headers, paths and logs */
-#define MRG_MAX_SESSIONS     10000u /* sessions at one time; past it one that is idle goes */
+#define MRG_MAX_SESSIONS     10000u /* the most that sessions.max may say */
 #define MRG_MAX_SNAPSHOTS    100u /* of one session: each holds its states' windows, whose records are shared */
-#define MRG_SESSION_IDLE_MS  3600000u /* an idle session other than `default` goes after an hour */
 #define MRG_MAX_SCENARIO                                                                                     \
     (64u << 10) /* bytes of a scenario's context: it is shown to the model at each request */
 #define MRG_MAX_TURN_QUEUE        4096u /* requests waiting for one state's turn; more get 503 */

@@ -80,7 +80,13 @@ struct mrg_sessions *mrg_sessions_new(void)
 {
     struct mrg_sessions *sessions = mrg_zalloc(sizeof(*sessions));
     pthread_rwlock_init(&sessions->lock, NULL);
+    atomic_init(&sessions->max, MRG_MAX_SESSIONS);
     return sessions;
+}
+
+void mrg_sessions_limit(struct mrg_sessions *sessions, unsigned max)
+{
+    atomic_store(&sessions->max, max);
 }
 
 void mrg_sessions_free(struct mrg_sessions *sessions)
@@ -133,7 +139,7 @@ static void drop_one(struct mrg_sessions *sessions, struct mrg_session *session)
 static void make_room(struct mrg_sessions *sessions)
 {
     struct mrg_session *session, *next, *first = NULL;
-    if (HASH_COUNT(sessions->table) < MRG_MAX_SESSIONS)
+    if (HASH_COUNT(sessions->table) < atomic_load(&sessions->max))
         return;
     HASH_ITER (hh, sessions->table, session, next) {
         unsigned long long used_ms = atomic_load(&session->used_ms);

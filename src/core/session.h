@@ -48,6 +48,9 @@ bool mrg_session_name_ok(struct mrg_slice name);
 
 struct mrg_sessions *mrg_sessions_new(void);
 void mrg_sessions_free(struct mrg_sessions *sessions);
+/* How many there may be, at least 2; MRG_MAX_SESSIONS until said. Past it a new one takes the place of the one idle
+ * longest. */
+void mrg_sessions_limit(struct mrg_sessions *sessions, unsigned max);
 
 /* The session of that name, made if need be; one reference for the caller. Touches its idle clock. */
 struct mrg_session *mrg_sessions_get(struct mrg_sessions *sessions, struct mrg_slice name);

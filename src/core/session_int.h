@@ -39,6 +39,7 @@ struct mrg_session {
 struct mrg_sessions {
     pthread_rwlock_t lock;
     struct mrg_session *table; /* by name; one reference each */
+    atomic_uint max;           /* of table */
 };
 
 void mrg_state_slots_free(struct mrg_state_slot *slot);

@@ -4,7 +4,7 @@
 import json
 import threading
 
-from wire import SLOW, Case, get, http, post, request_bytes, source, value
+from wire import SLOW, Case, get, http, post, request_bytes, source, until, value
 
 from mirage import Raw, run_mirage
 from provider import request_in
@@ -143,6 +143,16 @@ class Worlds(Case):
             self.verb(m, "a", "snapshot", {"snapshot": f"s{i}"})
         self.assertError(post(at + "a/snapshot"), 429, "the session has 100 snapshots")
         self.verb(m, "a", "snapshot", {"snapshot": "s5"})
+
+    def test_idle_sessions_go(self):
+        m, p = self.serve(top="sessions: {idle: 1s, max: 3}", args=("--mode", "off"))
+        names = lambda: [s["name"] for s in value(get(m.control + "/__mock__/sessions"))["sessions"]]  # noqa: E731
+        for session in ("default", "a", "b", "c"):
+            self.ask(m, "/1", session)
+        self.assertEqual(["b", "c", "default"], sorted(names()))
+        until(lambda: names() == ["default"], "the others have gone")
+        self.ask(m, "/2", "a")
+        self.assertEqual(["/2"], paths(p.calls[-1]))
 
     def test_over_the_other_wires(self):
         m, p = self.serve(args=("--mode", "off"), files={"a.proto": PROTO}, names=("inventory",),
