@@ -47,5 +47,21 @@ class Cassettes(unittest.TestCase):
             self.assertEqual(1, len({entry["by"]["evidence"] for entry in self.entries if entry["dep"] == name}), name)
 
 
+class Measured(unittest.TestCase):
+    """The runs of results/: each has its cassettes and the provider's log, and its document is of that simulation."""
+
+    def test_every_entry_is_in_the_runs_log(self):
+        runs = sorted((EXAMPLE / "results" / "cassettes").iterdir())
+        self.assertGreaterEqual(len(runs), 1)
+        for run in runs:
+            log = {f"chatcmpl-{row['id']}": row for row in lines(EXAMPLE / "results" / "logs" / f"{run.name}.jsonl")}
+            entries = [entry for path in run.glob("*.jsonl") for entry in lines(path)]
+            self.assertGreater(len(entries), 0, run.name)
+            for entry in entries:
+                row, by = log[entry["by"]["id"]], entry["by"]
+                self.assertEqual((row["prompt_sha256"], row["reply_sha256"]), (by["prompt"], by["text"]), (run.name, by["id"]))
+            self.assertTrue((EXAMPLE / "results" / f"{run.name}.json").exists(), run.name)
+
+
 if __name__ == "__main__":
     tap.main()
