@@ -112,8 +112,10 @@ int mrg_cli_verify(const struct mrg_cli_values *values)
     struct mrg_error err;
     struct mrg_arena *arena = mrg_arena_new(1 << 16);
     const char *again = mrg_cli_value(values, "rescore");
-    enum mrg_err code =
-        again ? mrg_verify_load("rescore", again, arena, &result, &err) : run(values, arena, &result, &err);
+    enum mrg_err code = mrg_verify_check_files(values, &err);
+    if (!code)
+        code = again ? mrg_verify_load("rescore", again, arena, &result, &err)
+                     : run(values, arena, &result, &err);
     if (!code)
         code = mrg_score_result(&result, arena, &score, &err);
     if (!code)

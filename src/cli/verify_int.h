@@ -21,6 +21,8 @@ enum mrg_err mrg_verify_load(const char *option, const char *file, struct mrg_ar
 /* Judges and verdicts, as the options say. */
 enum mrg_err mrg_verify_judge(const struct mrg_cli_values *values, struct mrg_arena *arena,
                               struct mrg_score *score, struct mrg_error *err);
+/* Whether the reports' files can be written, before there is anything to lose. INVALID. */
+enum mrg_err mrg_verify_check_files(const struct mrg_cli_values *values, struct mrg_error *err);
 /* Writes the reports that the options name, and the text to standard output. */
 enum mrg_err mrg_verify_report(const struct mrg_cli_values *values, const struct mrg_score *score,
                                struct mrg_error *err);

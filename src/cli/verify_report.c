@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,18 +33,34 @@ static enum mrg_err write_all(const char *option, const char *file, const struct
                    : mrg_error_set(err, MRG_ERR_INVALID, "--%s %s: %s", option, file, strerror(errno));
 }
 
+static const struct {
+    const char *option;
+    void (*append)(struct mrg_buf *buf, const struct mrg_score *score);
+} reports[] = {
+    {"json", mrg_report_json},
+    {"junit", mrg_report_junit},
+    {"markdown", mrg_report_markdown},
+    {"html", mrg_report_html},
+};
+
+enum mrg_err mrg_verify_check_files(const struct mrg_cli_values *values, struct mrg_error *err)
+{
+    for (size_t i = 0; i < MRG_ARRAY_LEN(reports); i++) {
+        const char *file = mrg_cli_value(values, reports[i].option);
+        if (!file || strcmp(file, "-") == 0)
+            continue;
+        int to = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (to < 0)
+            return mrg_error_set(err, MRG_ERR_INVALID, "--%s %s: %s", reports[i].option, file,
+                                 strerror(errno));
+        close(to);
+    }
+    return MRG_ERR_OK;
+}
+
 enum mrg_err mrg_verify_report(const struct mrg_cli_values *values, const struct mrg_score *score,
                                struct mrg_error *err)
 {
-    static const struct {
-        const char *option;
-        void (*append)(struct mrg_buf *buf, const struct mrg_score *score);
-    } reports[] = {
-        {"json", mrg_report_json},
-        {"junit", mrg_report_junit},
-        {"markdown", mrg_report_markdown},
-        {"html", mrg_report_html},
-    };
     bool shown = false;
     struct mrg_buf buf;
     enum mrg_err code = MRG_ERR_OK;

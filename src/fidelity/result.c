@@ -58,17 +58,30 @@ static bool is_shown(const void *ctx, const struct mrg_header *header)
     return !mrg_header_is_noise(header->name);
 }
 
-/* Without the transport's headers, which are not the service's and which no reply in the text form may have. */
+/* Without the transport's headers, which are not the service's and which no reply in the text form may have; bytes that are not
+ * UTF-8 as the normal form shows them. */
+static struct mrg_header *own_headers(struct mrg_arena **arena, const struct mrg_header *headers,
+                                      size_t count, size_t *ret_count)
+{
+    struct mrg_header *own = mrg_malloc((count + 1) * sizeof(*own));
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!mrg_header_is_transport(headers[i].name))
+            own[(*ret_count)++] =
+                (struct mrg_header){headers[i].name, mrg_header_shown(arena, headers[i].value)};
+    return own;
+}
+
 static void append_reply(struct mrg_buf *buf, const struct mrg_reply *reply)
 {
+    struct mrg_arena *arena = NULL;
     struct mrg_reply own = *reply;
-    own.headers = mrg_malloc((reply->header_count + 1) * sizeof(*own.headers));
-    own.header_count = 0;
-    for (size_t i = 0; i < reply->header_count; i++)
-        if (!mrg_header_is_transport(reply->headers[i].name))
-            own.headers[own.header_count++] = reply->headers[i];
+    own.headers = own_headers(&arena, reply->headers, reply->header_count, &own.header_count);
+    own.trailers = own_headers(&arena, reply->trailers, reply->trailer_count, &own.trailer_count);
     mrg_reply_append_json(buf, &own);
     mrg_freep(&own.headers);
+    mrg_freep(&own.trailers);
+    mrg_arena_free(arena);
 }
 
 static void append_side(struct mrg_buf *buf, const char *name, const struct mrg_exchanged *side)

@@ -47,13 +47,37 @@ static bool take(struct run *run, size_t *ret_trial)
     return more;
 }
 
-static void leave(struct run *run, size_t number, const struct mrg_trial *trial, enum mrg_err code,
-                  const struct mrg_error *err)
+/*
+ * What a real service sends may be more than a result can hold (core/limits.h says how much a reply may be): that is one trial's
+ * error, and nothing else is lost.
+ */
+static void append_checked(struct mrg_buf *buf, const struct mrg_trial *trial, struct mrg_arena *arena)
+{
+    struct mrg_error err;
+    struct mrg_buf document;
+    struct mrg_result result;
+    mrg_buf_init(&document, SIZE_MAX);
+    mrg_buf_append_str(&document, "{\"format\":\"" MRG_RESULT_FORMAT "\",\"scenarios\":[");
+    mrg_trial_append_json(&document, trial);
+    mrg_buf_append_str(&document, "]}");
+    if (mrg_result_parse(arena, mrg_buf_slice(&document), &result, &err)) {
+        struct mrg_trial broken = *trial;
+        broken.call_count = 0;
+        broken.error = mrg_arena_printf(arena, "a reply cannot be kept: %s", err.message);
+        mrg_trial_append_json(buf, &broken);
+    } else {
+        mrg_trial_append_json(buf, trial);
+    }
+    mrg_buf_done(&document);
+}
+
+static void leave(struct run *run, size_t number, const struct mrg_trial *trial, struct mrg_arena *arena,
+                  enum mrg_err code, const struct mrg_error *err)
 {
     struct mrg_buf buf;
     mrg_buf_init(&buf, SIZE_MAX);
     if (!code)
-        mrg_trial_append_json(&buf, trial);
+        append_checked(&buf, trial, arena);
     pthread_mutex_lock(&run->lock);
     if (code && !run->code) {
         run->code = code;
@@ -86,7 +110,7 @@ static void *work(void *ctx)
         const struct mrg_scenario *scenario = &run->scenarios->items[number / run->repeat];
         job.arena = mrg_arena_new(0);
         enum mrg_err code = mrg_job_play(&job, scenario, (unsigned)(number % run->repeat) + 1, &trial, &err);
-        leave(run, number, &trial, code, &err);
+        leave(run, number, &trial, job.arena, code, &err);
         mrg_arena_free(job.arena);
     }
     if (!run->options->real_command)

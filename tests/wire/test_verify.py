@@ -9,6 +9,7 @@ import pathlib
 import re
 import select
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -287,6 +288,7 @@ dynamic: [{path: body.$..id, kind: id}]
             (good, "--real", url, "--sim", url, "--only", "two"): "--only two: no scenario's name begins so",
             (good, "--real", url, "--sim", url, "--real-reset", "x"): "--real-reset x: expected a path",
             (good, "--real", f"other={url}", "--sim", url): "good.yaml: call 1 goes to \"shop\", and no target of the real side is called so; expected shop=URL",
+            (good, "--real", url, "--sim", url, "--html", "/none/such.html"): "--html /none/such.html: No such file",
             (self.folder / "none.yaml", "--real", url, "--sim", url): "none.yaml: No such file",
             (good, good, "--real", url, "--sim", url): 'the scenario "one" is in',
             ("--rescore", good): "good.yaml: line 2, column 1: expected",
@@ -317,6 +319,58 @@ dynamic: [{path: body.$..id, kind: id}]
         self.assertEqual(status, 3)
         self.assertIn("POST /r to the real side's", text)
         self.assertIn("it answered 500", text)
+
+    def test_odd_replies(self):
+        """A reply that no result can hold costs its scenario, not the run; bytes, invalid JSON and empty bodies are compared."""
+        def serve(reply):
+            return self.raw(b"HTTP/1.1 " + reply)
+        odd = {
+            "bytes": b"200 OK\r\nContent-Length: 3\r\n\r\n\xff\x00\xfe",
+            "no_json": b"200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{x",
+            "nothing": b"204 No Content\r\n\r\n",
+            "twice": b"200 OK\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 1\r\n\r\n1",
+            "latin": b"200 OK\r\nX-A: caf\xe9\r\nContent-Length: 1\r\n\r\n1",
+        }
+        for name, reply in odd.items():
+            with self.subTest(name):
+                status, out, err = verify(self.file("s.yaml", SCENARIO), "--real", serve(reply), "--sim", serve(reply),
+                                          "--sim-reset", "none")
+                self.assertEqual(status, 0, out + err)
+                other = serve(reply.replace(b"\xfe", b"\xfd").replace(b"{x", b"{y").replace(b"204", b"205").replace(b"X-A: 2", b"X-A: 3")
+                              .replace(b"\xe9", b"\xe8"))
+                status, out, err = verify(self.file("s.yaml", SCENARIO), "--real", serve(reply), "--sim", other, "--sim-reset", "none")
+                self.assertEqual(status, 1, out + err)
+        large = b"200 OK\r\nX-Large: " + b"x" * 9000 + b"\r\nContent-Length: 1\r\n\r\n1"
+        good = SCENARIO.replace("name: one", "name: two")
+        two = self.stub(lambda m, p: (200, 1))
+        text = good.replace("dependency: shop", "dependency: other")
+        status, out, err = verify(self.file("a.yaml", SCENARIO), self.file("b.yaml", text), "--real", "shop=" + serve(large),
+                                  "--sim", "shop=" + serve(large), "--real", "other=" + two.url, "--sim", "other=" + two.url,
+                                  "--sim-reset", "none")
+        self.assertEqual(status, 1, out + err)
+        self.assertIn("a reply cannot be kept: scenarios[0]: calls[0]: real: ", out)
+        self.assertIn("1 of 1 scenarios passed", out)
+
+    def raw(self, reply):
+        """A server of one reply for every connection."""
+        server = socket.create_server(("127.0.0.1", 0))
+        stop = threading.Event()
+
+        def serve():
+            while not stop.is_set():
+                if not select.select([server], [], [], 0.05)[0]:
+                    continue
+                connection, _ = server.accept()
+                with connection:
+                    data = b""
+                    while b"\r\n\r\n" not in data and (piece := connection.recv(65536)):
+                        data += piece
+                    connection.sendall(reply.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+                    connection.shutdown(socket.SHUT_WR)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(lambda: (stop.set(), thread.join(), server.close()))
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
 
     def test_a_simulation_that_stops_answering(self):
         text = SCENARIO + "- {method: GET, path: /b}\n"
